@@ -1,0 +1,1 @@
+"""From four counts to a posterior for ε: NumPy and SciPy only."""

@@ -1,0 +1,89 @@
+"""Checks of arguments at the public edge: one sentence with name, rule and value."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epsgauge.errors import InvalidInput
+from epsgauge.stats.arrays import Bools, Floats, Ints
+
+# The largest count for which the accuracy of the posterior has been checked.
+MAX_COUNT = 10**9
+
+
+def numbers(name: str, value: ArrayLike) -> Floats:
+    """`value` as an array of floats without NaN."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must be a number or an array of numbers, but got {value!r}.") from None
+    if np.isnan(array).any():
+        raise InvalidInput(f"{name} must not be NaN, but got {_show(value, np.isnan(array))}.")
+    return array
+
+
+def within(name: str, value: ArrayLike, rule: str, good: Bools) -> None:
+    """Raise unless `good` holds everywhere; `rule` completes the sentence "<name> must be ..."."""
+    if not good.all():
+        raise InvalidInput(f"{name} must be {rule}, but got {_show(value, ~good)}.")
+
+
+def counts(name: str, value: ArrayLike) -> Ints:
+    array = numbers(name, value)
+    within(name, value, "a whole number, 0 or more", (array >= 0) & (array == np.floor(array)))
+    within(name, value, f"at most {MAX_COUNT:.0e}", array <= MAX_COUNT)
+    return array.astype(np.int64)
+
+
+def delta(value: ArrayLike, name: str = "delta") -> Floats:
+    array = numbers(name, value)
+    within(name, value, "in [0, 1)", (array >= 0) & (array < 1))
+    return array
+
+
+def eps(value: ArrayLike, name: str = "eps") -> Floats:
+    array = numbers(name, value)
+    within(name, value, "finite, 0 or more", (array >= 0) & np.isfinite(array))
+    return array
+
+
+def level(value: float, name: str = "level") -> float:
+    array = numbers(name, value)
+    if array.ndim:
+        raise InvalidInput(f"{name} must be one number, but got {value!r}.")
+    within(name, value, "in (0, 1)", (array > 0) & (array < 1))
+    return float(array)
+
+
+def rate(name: str, value: ArrayLike) -> Floats:
+    array = numbers(name, value)
+    within(name, value, "in [0, 1]", (array >= 0) & (array <= 1))
+    return array
+
+
+def prior(value: tuple[float, float]) -> tuple[float, float]:
+    """The two shapes of a Beta prior."""
+    array = numbers("prior", value)
+    if array.shape != (2,):
+        raise InvalidInput(f"prior must be the two shapes (a, b) of a Beta distribution, but got {value!r}.")
+    within("prior", value, "two finite shapes above 0", (array > 0) & np.isfinite(array))
+    return float(array[0]), float(array[1])
+
+
+def broadcast(**arrays: Floats | Ints) -> tuple[int, ...]:
+    """The common shape of named arrays."""
+    try:
+        return np.broadcast_shapes(*(a.shape for a in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
+        raise InvalidInput(f"shapes must broadcast together, but got {shapes}.") from None
+
+
+def _show(value: ArrayLike, bad: Bools) -> str:
+    """The value itself, or the first bad entry of an array and where it stands."""
+    if bad.ndim == 0:
+        return f"{value}"
+    where = tuple(int(i) for i in np.argwhere(bad)[0])
+    at = where[0] if len(where) == 1 else where
+    return f"{np.asarray(value, dtype=np.float64)[where]:g} at index {at}"

@@ -1,0 +1,160 @@
+"""The quantities a posterior can be of: ε at a δ, δ at an ε, μ of Gaussian DP, and ε at a δ under Gaussian DP.
+
+Each family knows its value at a pair of rates and the mass of the rates at which it is at most θ; everything
+else of a posterior follows from these two.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from epsgauge.stats import gaussian, lines, region
+from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.lines import Names
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """cdf, sf and pdf at one θ for each of n tallies."""
+
+    cdf: Floats
+    sf: Floats
+    pdf: Floats
+
+
+class Family(ABC):
+    """A quantity θ ≥ 0 that is a function of (FNR, FPR)."""
+
+    quantity: str
+    symbol: str
+    top: float  # the supremum of θ
+    assumption: str | None = None
+
+    @property
+    @abstractmethod
+    def parameter(self) -> Floats:
+        """The fixed number that defines the family, or one for each tally."""
+
+    @abstractmethod
+    def pick(self, index: Ints) -> Family:
+        """The family for some of the tallies, given flat."""
+
+    @abstractmethod
+    def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
+        """θ at FNR = x and FPR = y, both given with their complements."""
+
+    @abstractmethod
+    def distribution(self, names: Names, theta: Floats) -> Distribution:
+        """For 0 ≤ theta < top, one a tally."""
+
+
+@dataclass(frozen=True)
+class EpsAtDelta(Family):
+    """ε at a fixed δ: Eq. 3 of the paper."""
+
+    delta: Floats
+    quantity = "eps"
+    symbol = "ε"
+    top = np.inf
+
+    @property
+    def parameter(self) -> Floats:
+        return self.delta
+
+    def pick(self, index: Ints) -> EpsAtDelta:
+        return EpsAtDelta(self.delta[index])
+
+    def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
+        return region.log_ratio_max(x, x_up, y, y_up, self.delta)
+
+    def distribution(self, names: Names, theta: Floats) -> Distribution:
+        mass = lines.region_mass(names, theta, self.delta)
+        return Distribution(mass.inside, mass.outside, mass.d_eps)
+
+
+@dataclass(frozen=True)
+class DeltaAtEps(Family):
+    """δ at a fixed ε: the same regions, read along the other parameter."""
+
+    eps: Floats
+    quantity = "delta"
+    symbol = "δ"
+    top = 1.0
+
+    @property
+    def parameter(self) -> Floats:
+        return self.eps
+
+    def pick(self, index: Ints) -> DeltaAtEps:
+        return DeltaAtEps(self.eps[index])
+
+    def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
+        grow = np.exp(self.eps)
+        gaps = (x_up - grow * y, y_up - grow * x, x - grow * y_up, y - grow * x_up)
+        return np.maximum(0.0, np.maximum(np.maximum(gaps[0], gaps[1]), np.maximum(gaps[2], gaps[3])))
+
+    def distribution(self, names: Names, theta: Floats) -> Distribution:
+        mass = lines.region_mass(names, self.eps, theta)
+        return Distribution(mass.inside, mass.outside, mass.d_delta)
+
+
+@dataclass(frozen=True)
+class Mu(Family):
+    """μ of Gaussian DP."""
+
+    quantity = "mu"
+    symbol = "μ"
+    top = np.inf
+    assumption = "the mechanism's trade-off curve is that of Gaussian DP"
+
+    @property
+    def parameter(self) -> Floats:
+        return np.zeros(())
+
+    def pick(self, index: Ints) -> Mu:
+        return self
+
+    def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
+        low_x, low_y = x < x_up, y < y_up
+        z_x = np.where(low_x, 1, -1) * special.ndtri(np.where(low_x, x, x_up))
+        z_y = np.where(low_y, 1, -1) * special.ndtri(np.where(low_y, y, y_up))
+        return np.abs(z_x + z_y)
+
+    def distribution(self, names: Names, theta: Floats) -> Distribution:
+        return Distribution(*gaussian.region_mass(names, theta))
+
+
+@dataclass(frozen=True)
+class GaussianEps(Family):
+    """ε at a fixed δ for the μ of Gaussian DP: a monotone function of μ, 0 below some μ."""
+
+    delta: Floats
+    quantity = "eps"
+    symbol = "ε"
+    top = np.inf
+    assumption = Mu.assumption
+
+    @property
+    def parameter(self) -> Floats:
+        return self.delta
+
+    def pick(self, index: Ints) -> GaussianEps:
+        return GaussianEps(self.delta[index])
+
+    def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
+        mu, delta = np.broadcast_arrays(Mu().of_rates(x, x_up, y, y_up), self.delta)
+        return region.gaussian_eps(mu, delta=delta)
+
+    def distribution(self, names: Names, theta: Floats) -> Distribution:
+        mu = region.gaussian_mu(theta, delta=self.delta)
+        at_mu = Mu().distribution(names, mu)
+        # dδ/dε = −e^ε Φ(−ε/μ−μ/2) and dδ/dμ = φ(−ε/μ+μ/2) along δ(ε, μ) = const
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = theta / mu
+            down = np.exp(theta + special.log_ndtr(-shift - mu / 2))
+            slope = np.where(mu > 0, down * np.sqrt(2 * np.pi) * np.exp(0.5 * (mu / 2 - shift) ** 2), 0.0)
+        return Distribution(at_mu.cdf, at_mu.sf, at_mu.pdf * slope)

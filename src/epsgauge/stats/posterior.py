@@ -1,0 +1,223 @@
+"""Posterior: what four counts say about ε, about δ at an ε, or about μ of Gaussian DP (§3.2 of the paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epsgauge.errors import InvalidInput
+from epsgauge.stats import checks, roots
+from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.families import DeltaAtEps, Distribution, EpsAtDelta, Family, GaussianEps, Mu
+from epsgauge.stats.guess import rough_quantile
+from epsgauge.stats.interval import Interval
+from epsgauge.stats.lines import Names
+from epsgauge.stats.quadrature import gauss_legendre
+from epsgauge.stats.tally import Tally
+
+Prior = tuple[float, float]
+JEFFREYS: Prior = (0.5, 0.5)
+# Quantiles further out than this cannot be had to the promised accuracy.
+SMALLEST_TAIL = 1e-12
+
+
+def estimate(tally: Tally, *, delta: ArrayLike, prior: Prior = JEFFREYS) -> Posterior:
+    """The posterior of ε at `delta`.
+
+    >>> post = estimate(Tally(tp=31, tn=996, fp=5, fn=968), delta=1e-5)
+    >>> post.interval(0.90)
+    Interval(low=1.0859, high=2.6546, level=0.9, kind='credible')
+    """
+    return Posterior(tally, EpsAtDelta(checks.delta(delta)), prior)
+
+
+def estimate_delta(tally: Tally, *, eps: ArrayLike, prior: Prior = JEFFREYS) -> Posterior:
+    """The posterior of δ at `eps`."""
+    return Posterior(tally, DeltaAtEps(checks.eps(eps)), prior)
+
+
+def estimate_mu(tally: Tally, *, prior: Prior = JEFFREYS) -> Posterior:
+    """The posterior of μ, under the assumption of Gaussian DP; `eps_at(delta)` turns it into one of ε."""
+    return Posterior(tally, Mu(), prior)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior:
+    """Distribution of a quantity given a tally; made by `estimate`, `estimate_delta` and `estimate_mu`.
+
+    Methods broadcast their argument against the shape of the tally, as SciPy's distributions do.
+    """
+
+    tally: Tally
+    family: Family
+    prior: Prior = JEFFREYS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", checks.prior(self.prior))
+        checks.broadcast(tally=self.tally.tp, **{self.family.quantity: self.family.parameter})
+
+    # What it is of
+
+    @property
+    def quantity(self) -> str:
+        return self.family.quantity
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.tally.shape, self.family.parameter.shape)
+
+    def __getitem__(self, index: Any) -> Posterior:
+        if not self.shape:
+            raise InvalidInput("this posterior is of one tally and cannot be indexed.")
+        cells = {c: np.broadcast_to(getattr(self.tally, c), self.shape)[index] for c in ("tp", "tn", "fp", "fn")}
+        parameter = np.broadcast_to(self.family.parameter, self.shape)
+        family = self.family if isinstance(self.family, Mu) else type(self.family)(parameter[index])  # type: ignore[call-arg]
+        return Posterior(Tally(**cells), family, self.prior)
+
+    def eps_at(self, delta: ArrayLike) -> Posterior:
+        """For a posterior of μ: that of ε at `delta`, under the assumption of Gaussian DP."""
+        if not isinstance(self.family, Mu):
+            raise InvalidInput(f"eps_at needs a posterior of mu, but this is one of {self.quantity}. Use estimate_mu.")
+        return Posterior(self.tally, GaussianEps(checks.delta(delta)), self.prior)
+
+    # Its distribution
+
+    def cdf(self, value: ArrayLike) -> Any:
+        """Pr[θ ≤ value]: Eq. 3 of the paper for ε."""
+        return self._at(value, "cdf", below=0.0, beyond=1.0)
+
+    def sf(self, value: ArrayLike) -> Any:
+        """Pr[θ > value], accurate where it is small."""
+        return self._at(value, "sf", below=1.0, beyond=0.0)
+
+    def pdf(self, value: ArrayLike) -> Any:
+        """Density of the continuous part, which integrates to 1 − mass_at_zero.
+
+        The formula printed in the paper's appendix lacks the length of the boundary element; this one has it.
+        """
+        return self._at(value, "pdf", below=0.0, beyond=0.0)
+
+    @cached_property
+    def mass_at_zero(self) -> Any:
+        """Pr[θ = 0]: F(0), a point mass, 0 where δ = 0."""
+        return self.cdf(0.0)
+
+    def exceeds(self, value: ArrayLike) -> Any:
+        """Pr[θ > value], the posterior probability that a claimed value does not hold against this attack."""
+        return self.sf(value)
+
+    def quantile(self, p: ArrayLike) -> Any:
+        """The smallest θ with cdf ≥ p."""
+        p_array = checks.numbers("p", p)
+        return self._quantile(p_array, 1.0 - p_array, "p", p)
+
+    def isf(self, q: ArrayLike) -> Any:
+        """The smallest θ with sf ≤ q: the quantile of 1 − q, for a q that 1 − q would round."""
+        q_array = checks.numbers("q", q)
+        return self._quantile(1.0 - q_array, q_array, "q", q)
+
+    def median(self) -> Any:
+        return self.quantile(0.5)
+
+    def mean(self) -> Any:
+        """∫ sf, to about ten digits."""
+        rule = gauss_legendre(24)
+        cuts = [self.quantile(p) for p in (0.0, 1e-6, 0.02, 0.3, 0.8, 0.99)]
+        cuts += [self.isf(q) for q in (1e-3, 1e-5, 1e-8, 1e-12)]
+        total = np.zeros(self.shape)
+        for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+            for node, weight in zip(rule.nodes, rule.weights, strict=True):
+                total = total + weight * (b - a) * self.sf(a + (b - a) * node)
+        return total[()]
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Equal-tailed credible interval (Eq. 5); its low end is 0 where the mass at 0 exceeds a tail."""
+        tail = (1.0 - checks.level(level)) / 2
+        ends = self._ends(tail)
+        return Interval(ends[0], ends[1], level, "credible")
+
+    def lower_bound(self, level: float = 0.95) -> Any:
+        """One-sided: θ is above it with probability `level`."""
+        return self.quantile(1.0 - checks.level(level))
+
+    def sample(self, n: int, *, seed: int | np.random.SeedSequence) -> Floats:
+        """n draws of θ, along the first axis, from draws of both rates."""
+        x, x_up, y, y_up = self.sample_rates(n, seed=seed)
+        return self.family.of_rates(x, x_up, y, y_up)
+
+    def sample_rates(self, n: int, *, seed: int | np.random.SeedSequence) -> tuple[Floats, Floats, Floats, Floats]:
+        """n draws of FNR, 1 − FNR, FPR and 1 − FPR; the complements keep their digits near 0."""
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise InvalidInput(f"n must be a whole number, 1 or more, but got {n!r}.")
+        rng = np.random.default_rng(seed)
+        out: list[Floats] = []
+        for a, b in self._shapes:
+            # a Beta from two Gammas has both x and 1 − x to full relative accuracy
+            g, h = (rng.standard_gamma(s.reshape(self.shape), size=(n, *self.shape)) for s in (a, b))
+            out += [g / (g + h), h / (g + h)]
+        return out[0], out[1], out[2], out[3]
+
+    # The machinery: everything inside is flat, one entry a tally
+
+    @cached_property
+    def _shapes(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        a, b = self.prior
+        t = {c: np.broadcast_to(getattr(self.tally, c), self.shape).ravel().astype(np.float64) for c in ("tp", "tn", "fp", "fn")}
+        return (t["fn"] + a, t["tp"] + b), (t["fp"] + a, t["tn"] + b)
+
+    @cached_property
+    def _names(self) -> Names:
+        analytic = all(float(2 * s).is_integer() for s in self.prior)
+        return Names.of(*self._shapes, analytic=analytic)
+
+    @cached_property
+    def _family(self) -> Family:
+        if isinstance(self.family, Mu):
+            return self.family
+        return type(self.family)(np.broadcast_to(self.family.parameter, self.shape).ravel())  # type: ignore[call-arg]
+
+    def _evaluate(self, theta: Floats, index: Ints) -> Distribution:
+        return self._family.pick(index).distribution(self._names.pick(index), theta)
+
+    def _at(self, value: ArrayLike, what: str, *, below: float, beyond: float) -> Any:
+        theta = checks.numbers("value", value)
+        shape = checks.broadcast(value=theta, posterior=np.empty(self.shape))
+        full = np.broadcast_to(theta, shape)
+        index = np.broadcast_to(np.arange(max(1, int(np.prod(self.shape)))).reshape(self.shape), shape)
+        out = np.where(full < 0, below, beyond)
+        inside = (full >= 0) & (full < self.family.top)
+        if inside.any():
+            out[inside] = getattr(self._evaluate(full[inside], index[inside]), what)
+        return out[()]
+
+    def _quantile(self, p: Floats, q: Floats, name: str, given: ArrayLike) -> Any:
+        tail = np.minimum(p, q)
+        checks.within(name, given, "in [0, 1]", tail >= 0)
+        checks.within(
+            name, given, f"0, 1 or at least {SMALLEST_TAIL:g} away from both", (tail == 0) | (tail >= SMALLEST_TAIL * 0.999)
+        )
+        shape = checks.broadcast(**{name: p, "posterior": np.empty(self.shape)})
+        p, q = np.broadcast_to(p, shape), np.broadcast_to(q, shape)
+        index = np.broadcast_to(np.arange(max(1, int(np.prod(self.shape)))).reshape(self.shape), shape)
+        out = np.where(p == 1, self.family.top, 0.0)
+        todo = (np.minimum(p, q) > 0) & (np.broadcast_to(self.mass_at_zero, shape) < p)
+        if todo.any():
+            out[todo] = self._solve(p[todo], q[todo], index[todo])
+        return out[()]
+
+    def _solve(self, p: Floats, q: Floats, index: Ints) -> Floats:
+        start = rough_quantile(self._family, *self._shapes, index, roots.probit(p, q))
+        return roots.solve(
+            lambda theta, rows: self._evaluate(theta, index[rows]), p=p, q=q, start=start, top=self.family.top
+        )
+
+    def _ends(self, tail: float) -> tuple[Any, Any]:
+        """Both ends of the equal-tailed interval, solved together."""
+        column = (2,) + (1,) * len(self.shape)
+        p, q = np.reshape([tail, 1.0 - tail], column), np.reshape([1.0 - tail, tail], column)
+        ends = self._quantile(p, q, "level", 1.0 - 2 * tail)
+        return ends[0], ends[1]
