@@ -34,9 +34,11 @@ MARGIN = 0.01  # added to logarithms of bounds, far above the rounding of the fl
 RHOS = (3.0, 5.0, 9.0, 20.0)  # Bernstein ellipses tried for a panel's error
 TOP = math.pi / 2
 LIMITS = {"cdf": 1e-11, "pdf": 1e-8, "quantile": 1e-8, "quantile at alpha 1e-9": 1e-6}
-NOTE = f"""Posterior of epsilon in ball arithmetic (Arb); strings carry {DIGITS} digits, values below {FLOOR} are 0.
-alpha is two-sided: eps_lo is the alpha/2 quantile (0 where F(0) >= alpha/2), eps_hi the 1-alpha/2 quantile.
-F: cdf, S: 1-F, pdf: density of the continuous part.""".replace("\n", " ")
+NOTE = (
+    f"Posterior of epsilon in ball arithmetic (Arb); {DIGITS} digits, values below {FLOOR} are 0. "
+    "alpha is two-sided: eps_lo is the alpha/2 quantile (0 where F(0) >= alpha/2), eps_hi the 1-alpha/2 one. "
+    "F: cdf, S: 1-F, pdf: density of the continuous part."
+)
 Case = dict[str, Any]
 Zeros = dict[complex, float]
 
@@ -154,22 +156,21 @@ def _sweep(inner: Rate, outer: Rate, end: arb, tolerance: float) -> tuple[arb, a
                 raise ArithmeticError("panels do not converge")
             panels += [(middle, right), (left, middle)]
             continue
-        # Integrals too small to matter are replaced by their bounds, most panels of large counts whole
-        rising_fits, mass_fits, density_fits = (w > limit for w in whole)
-        trig, rising = [], []
-        running = arb_mat(n + 1, 1, [_ball(errors[0] if rising_fits else whole[0])] * (n + 1))
-        if any((rising_fits, mass_fits, density_fits)):
+        # An integral too small to matter is replaced by its bound: most panels of large counts go like that
+        rise_counts, mass_counts, density_counts = (w > limit for w in whole)
+        wide = [e if w > limit else w for w, e in zip(whole, errors, strict=True)]
+        running = arb_mat(n + 1, 1, [_ball(wide[0])] * (n + 1))
+        mass, density = mass + _ball(wide[1]), density + _ball(wide[2])
+        if rise_counts or mass_counts or density_counts:
             trig = [(end * middle + end * width * x).sin_cos() for x in nodes]
             rising = [inner.at(*sin_cos) for sin_cos in trig]
-        if rising_fits:
-            running += end * width * (matrix * arb_mat(n, 1, rising))
-        level = [end * width * matrix[n, k] * outer.at(*trig[k]) for k in range(n)] if mass_fits or density_fits else []
-        mass += _ball(errors[1] if mass_fits else whole[1])
-        density += _ball(errors[2] if density_fits else whole[2])
-        if mass_fits:
-            mass += _dot(level, [below + running[k, 0] for k in range(n)])
-        if density_fits:
-            density += _dot(level, [x * sin / (2 * cos) for x, (sin, cos) in zip(rising, trig, strict=True)])
+            if rise_counts:
+                running += end * width * (matrix * arb_mat(n, 1, rising))
+            if mass_counts or density_counts:
+                level = [end * width * matrix[n, k] * outer.at(*trig[k]) for k in range(n)]
+                slopes = [x * sin / (2 * cos) for x, (sin, cos) in zip(rising, trig, strict=True)]
+                mass += _dot(level, [below + running[k, 0] for k in range(n)]) if mass_counts else 0
+                density += _dot(level, slopes) if density_counts else 0
         below += running[n, 0]
     return below, mass, density
 
@@ -210,7 +211,7 @@ def _quantile(case: Case, tail: float, upper: bool) -> arb:
             eps = (low + high) / 2 if high < math.inf else 2 * last
     root = arb(eps)
     for tolerance in STEPS:
-        for _ in range(4):
+        for _ in range(3):
             values = evaluate(case, root, tolerance)
             root = (root + sign * (values[which] - tail) / values[2]).mid()
         around = root + root * arb(0, 1e-19)
@@ -219,3 +220,118 @@ def _quantile(case: Case, tail: float, upper: bool) -> arb:
         if around.contains(proved) and proved.rad() < RADIUS * proved:
             return proved
     raise ArithmeticError(f"no certified quantile for {case}")
+
+
+def _text(value: arb) -> str:
+    return "0" if abs(value).upper() < FLOOR else value.str(DIGITS, radius=False)
+
+
+def _point(case: Case, eps: float) -> Case:
+    for tolerance in STEPS:
+        values = evaluate(case, arb(eps), tolerance)
+        if all(v.rad() <= RADIUS * abs(v.mid()) or abs(v).upper() < FLOOR for v in values):
+            return {"eps": eps, **dict(zip(("F", "S", "pdf"), map(_text, values), strict=True))}
+    raise ArithmeticError(f"no certified values at {eps} for {case}")
+
+
+def solve(case: Case) -> Case:
+    """The case with its interval and its points; the places of points it has are kept."""
+    ends = [_text(_quantile(case, case["alpha"] / 2, upper)) for upper in (False, True)]
+    low, high = map(float, ends)
+    places = [p["eps"] for p in case.get("points", ())] or [0.0, (low + high) / 2 or 0.25, 1.3 * high + 0.25]
+    points = [_point(case, eps) for eps in dict.fromkeys(places)]
+    return case | {"eps_lo": ends[0], "eps_hi": ends[1], "points": points}
+
+
+def draw(n: int, seed: int) -> list[Case]:
+    """Random cases, one of each kind in turn."""
+    rng = random.Random(seed)
+
+    def size(low: float = 0, high: float = 7) -> int:
+        return int(10 ** rng.uniform(low, high))
+
+    def split(total: int, rate: float) -> list[int]:
+        hits = round(rng.gauss(total * rate, math.sqrt(total * rate * (1 - rate))))
+        hits = min(max(hits, 0), total)
+        return [hits, total - hits]
+
+    def rates(one: float, two: float, *sizes: float) -> list[int]:
+        return split(size(*sizes), one) + split(size(*sizes), two)
+
+    kinds: dict[str, Callable[[], list[int]]] = {  # tp, fn, fp, tn
+        "no-samples": lambda: [0, 0, 0, 0],
+        "small": lambda: [rng.randint(0, 9) for _ in range(4)],
+        "random": lambda: rates(rng.random(), rng.random(), 0.3, 3),
+        "table": lambda: rates(rng.random(), rng.choice((0.001, 0.01, 0.1, 0.4)), 2.7, 3),
+        "zero": lambda: [rng.choice((0, 0, 0, 7, 50, 400, size())) for _ in range(4)],
+        "perfect": lambda: rates(*rng.choice(((1, 0), (0, 1)))),
+        "all-positive": lambda: rates(1, 1),
+        "one-class": lambda: [*split(size(), rng.random()), 0, 0][:: rng.choice((1, -1))],
+        "near-chance": lambda: rates(*[rng.random()] * 2),
+        "big": lambda: [size() for _ in range(4)],
+        "unbalanced": lambda: split(size(0, 1.5), rng.random()) + split(size(4, 7), 10 ** rng.uniform(-7, 0)),
+    }
+    cases = []
+    for number, kind in zip(range(n), itertools.cycle(kinds), strict=False):
+        tp, fn, fp, tn = kinds[kind]()
+        levels = {"delta": rng.choice(DELTAS), "alpha": rng.choice(ALPHAS)}
+        cases.append({"id": number, "kind": kind, "tp": tp, "fp": fp, "tn": tn, "fn": fn, **levels})
+    return cases
+
+
+def compare(case: Case) -> dict[str, float]:
+    """The library's errors on a solved case, by the names in LIMITS."""
+    import epsgauge as eg  # here, so that cases can be written without the library
+
+    post = eg.estimate(eg.Tally(**{k: case[k] for k in ("tp", "tn", "fp", "fn")}), delta=case["delta"])
+    errors: dict[str, list[float]] = {name: [] for name in LIMITS}
+    for point in case["points"]:
+        eps, f, s, pdf = (float(point[k]) for k in ("eps", "F", "S", "pdf"))
+        errors["cdf"] += [abs(float(post.cdf(eps)) - f), abs(float(post.sf(eps)) - s)]
+        if min(f, s) > 1e-12:
+            errors["pdf"].append(abs(float(post.pdf(eps)) / pdf - 1))
+    tail, name = case["alpha"] / 2, "quantile" if case["alpha"] > 1e-9 else "quantile at alpha 1e-9"
+    for found, text in ((post.quantile(tail), case["eps_lo"]), (post.isf(tail), case["eps_hi"])):
+        errors[name].append(abs(float(found) - float(text)) / max(1.0, float(text)))
+    return {k: max((math.inf if math.isnan(e) else e for e in v), default=0.0) for k, v in errors.items()}
+
+
+def _check(case: Case) -> tuple[Case, dict[str, float], float]:
+    start = time.perf_counter()
+    solved = case if "points" in case else solve(case)
+    return case, compare(solved), time.perf_counter() - start
+
+
+def check(cases: list[Case], pool: ProcessPoolExecutor) -> bool:
+    """Print the library's errors, case by case and the worst; whether all are within their limits."""
+    worst = dict.fromkeys(LIMITS, 0.0)
+    for case, errors, seconds in pool.map(_check, cases):
+        worst = {name: max(worst[name], errors[name]) for name in LIMITS}
+        shown = [f"{k}={case[k]}" for k in ("id", "kind", "tp", "fn", "fp", "tn", "delta", "alpha")]
+        print(*shown, "errors", *(f"{e:.1e}" for e in errors.values()), f"{seconds:.1f}s", flush=True)
+    passed = {name: worst[name] <= limit for name, limit in LIMITS.items()}
+    for name, limit in LIMITS.items():
+        verdict = "PASS" if passed[name] else "FAIL"
+        print(f"{verdict} worst error of {name}: {worst[name]:.2e}, tolerance {limit:.0e}")
+    return all(passed.values())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=("check", "write"))
+    parser.add_argument("--n", type=int, default=50, help="number of fresh cases")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--reference", type=Path, help="use this file's cases (write: solved afresh)")
+    parser.add_argument("-o", "--output", type=Path, default=Path("posterior.json"), help="file to write")
+    args = parser.parse_args()
+    cases = json.loads(args.reference.read_text())["cases"] if args.reference else draw(args.n, args.seed)
+    with ProcessPoolExecutor(2) as pool:
+        if args.command == "check":
+            return 0 if check(cases, pool) else 1
+        written = {"note": NOTE, "cases": list(pool.map(solve, cases))}
+        args.output.write_text(json.dumps(written, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -40,8 +40,12 @@ class Family(ABC):
         """The fixed number that defines the family, or one for each tally."""
 
     @abstractmethod
+    def flat(self, shape: tuple[int, ...]) -> Family:
+        """The family with one parameter for each tally of an array of this shape."""
+
+    @abstractmethod
     def pick(self, index: Ints) -> Family:
-        """The family for some of the tallies, given flat."""
+        """The family for some of the tallies of a flat one."""
 
     @abstractmethod
     def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
@@ -64,6 +68,9 @@ class EpsAtDelta(Family):
     @property
     def parameter(self) -> Floats:
         return self.delta
+
+    def flat(self, shape: tuple[int, ...]) -> EpsAtDelta:
+        return EpsAtDelta(np.broadcast_to(self.delta, shape).ravel())
 
     def pick(self, index: Ints) -> EpsAtDelta:
         return EpsAtDelta(self.delta[index])
@@ -88,6 +95,9 @@ class DeltaAtEps(Family):
     @property
     def parameter(self) -> Floats:
         return self.eps
+
+    def flat(self, shape: tuple[int, ...]) -> DeltaAtEps:
+        return DeltaAtEps(np.broadcast_to(self.eps, shape).ravel())
 
     def pick(self, index: Ints) -> DeltaAtEps:
         return DeltaAtEps(self.eps[index])
@@ -115,6 +125,9 @@ class Mu(Family):
     def parameter(self) -> Floats:
         return np.zeros(())
 
+    def flat(self, shape: tuple[int, ...]) -> Mu:
+        return self
+
     def pick(self, index: Ints) -> Mu:
         return self
 
@@ -122,7 +135,9 @@ class Mu(Family):
         low_x, low_y = x < x_up, y < y_up
         z_x = np.where(low_x, 1, -1) * special.ndtri(np.where(low_x, x, x_up))
         z_y = np.where(low_y, 1, -1) * special.ndtri(np.where(low_y, y, y_up))
-        return np.abs(z_x + z_y)
+        with np.errstate(invalid="ignore"):
+            mu = np.abs(z_x + z_y)
+        return np.where(np.isnan(mu), 0.0, mu)  # (0, 1) and (1, 0): an attack that always says the same
 
     def distribution(self, names: Names, theta: Floats) -> Distribution:
         return Distribution(*gaussian.region_mass(names, theta))
@@ -141,6 +156,9 @@ class GaussianEps(Family):
     @property
     def parameter(self) -> Floats:
         return self.delta
+
+    def flat(self, shape: tuple[int, ...]) -> GaussianEps:
+        return GaussianEps(np.broadcast_to(self.delta, shape).ravel())
 
     def pick(self, index: Ints) -> GaussianEps:
         return GaussianEps(self.delta[index])

@@ -60,6 +60,7 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
     below, above, beyond = below.reshape(2, n), above.reshape(2, n), centre.reshape(2, n)
     outside = below[0] + below[1]
     inside = np.where(beyond[0], above[0] - below[1], np.where(beyond[1], above[1] - below[0], 1.0 - outside))
+    inside = np.where(mu == 0, 0.0, inside)  # a line has no mass at all
     outside = np.where(beyond[0] | beyond[1], 1.0 - inside, outside)
     return np.clip(inside, 0.0, 1.0), np.clip(outside, 0.0, 1.0), density.reshape(2, n).sum(0)
 

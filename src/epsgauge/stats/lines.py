@@ -33,10 +33,9 @@ class Names:
     """
 
     fields: Floats  # (10, 4, n): shapes, norms and windows, one array so that picking tallies is one step
-    analytic: bool  # the shapes are multiples of ½, so that densities are analytic in c and s
 
     @classmethod
-    def of(cls, fnr: tuple[Floats, Floats], fpr: tuple[Floats, Floats], *, analytic: bool) -> Names:
+    def of(cls, fnr: tuple[Floats, Floats], fpr: tuple[Floats, Floats]) -> Names:
         """From the shapes (a, b) of the posteriors of FNR and FPR."""
         a = np.stack([fnr[0], fpr[0], fpr[1], fnr[1]])  # FNR, FPR, 1−FPR, 1−FNR
         b = np.stack([fnr[1], fpr[1], fpr[0], fnr[0]])
@@ -44,10 +43,10 @@ class Names:
         low = beta.support(a, b)
         high = low[[3, 2, 1, 0]]  # how close to 1 the window comes: the window of the complement
         x = np.stack([a, b, norm, low, high])
-        return cls(np.concatenate([x, x[:, [1, 0, 3, 2]]]), analytic)
+        return cls(np.concatenate([x, x[:, [1, 0, 3, 2]]]))
 
     def pick(self, index: Ints) -> Names:
-        return Names(self.fields[:, :, index], self.analytic)
+        return Names(self.fields[:, :, index])
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def region_mass(names: Names, eps: Floats, delta: Floats) -> Mass:
     d_eps, d_delta = np.zeros(4 * n), np.zeros(4 * n)
     rows = np.flatnonzero(alive)
     if rows.size:
-        for panel in _panels(line, rows, c_start, s_start, c_end, s_end, names.analytic):
+        for panel in _panels(line, rows, c_start, s_start, c_end, s_end):
             _add(panel, line, fx_s, sy_s, below, above, d_eps, d_delta)
 
     # Corners: below both lines, or above both. Take what is small: with the centre of mass below the
@@ -138,6 +137,7 @@ def region_mass(names: Names, eps: Floats, delta: Floats) -> Mass:
     total_in = np.where(
         corner[0], inside[0] - outside[1], np.where(corner[1], inside[1] - outside[0], 1.0 - (outside[0] + outside[1]))
     )
+    total_in = np.where((eps == 0) & (delta == 0), 0.0, total_in)  # R(0, 0) is a line: it has no mass at all
     total_out = np.where(corner[0] | corner[1], 1.0 - total_in, outside[0] + outside[1])
     return Mass(
         np.clip(total_in, 0.0, 1.0), np.clip(total_out, 0.0, 1.0), d_eps.reshape(4, n).sum(0), d_delta.reshape(4, n).sum(0)
@@ -165,7 +165,7 @@ class _Panel:
 
 
 def _panels(
-    line: _Lines, rows: Ints, c_start: Floats, s_start: Floats, c_end: Floats, s_end: Floats, analytic: bool
+    line: _Lines, rows: Ints, c_start: Floats, s_start: Floats, c_end: Floats, s_end: Floats
 ) -> list[_Panel]:
     rule = gauss_legendre(NODES)
     cs, ss, ce, se = (np.sqrt(q[rows]) for q in (c_start, s_start, c_end, s_end))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsgauge.errors import InvalidInput
-from epsgauge.stats import checks, roots
+from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
-from epsgauge.stats.families import DeltaAtEps, Distribution, EpsAtDelta, Family, GaussianEps, Mu
-from epsgauge.stats.guess import rough_quantile
+from epsgauge.stats.families import DeltaAtEps, EpsAtDelta, Family, GaussianEps, Mu
 from epsgauge.stats.interval import Interval
-from epsgauge.stats.lines import Names
+from epsgauge.stats.law import Law
 from epsgauge.stats.quadrature import gauss_legendre
 from epsgauge.stats.tally import Tally
 
@@ -74,9 +74,8 @@ class Posterior:
         if not self.shape:
             raise InvalidInput("this posterior is of one tally and cannot be indexed.")
         cells = {c: np.broadcast_to(getattr(self.tally, c), self.shape)[index] for c in ("tp", "tn", "fp", "fn")}
-        parameter = np.broadcast_to(self.family.parameter, self.shape)
-        family = self.family if isinstance(self.family, Mu) else type(self.family)(parameter[index])  # type: ignore[call-arg]
-        return Posterior(Tally(**cells), family, self.prior)
+        picked = np.arange(math.prod(self.shape)).reshape(self.shape)[index]
+        return Posterior(Tally(**cells), self.family.flat(self.shape).pick(picked), self.prior)
 
     def eps_at(self, delta: ArrayLike) -> Posterior:
         """For a posterior of μ: that of ε at `delta`, under the assumption of Gaussian DP."""
@@ -161,59 +160,40 @@ class Posterior:
             out += [g / (g + h), h / (g + h)]
         return out[0], out[1], out[2], out[3]
 
-    # The machinery: everything inside is flat, one entry a tally
+    # Between the public shape and the flat inside
 
     @cached_property
     def _shapes(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """Shapes of the Beta posteriors of FNR and FPR (Eq. 2 of the paper)."""
         a, b = self.prior
-        t = {c: np.broadcast_to(getattr(self.tally, c), self.shape).ravel().astype(np.float64) for c in ("tp", "tn", "fp", "fn")}
+        t = {c: np.broadcast_to(getattr(self.tally, c), self.shape).ravel() for c in ("tp", "tn", "fp", "fn")}
         return (t["fn"] + a, t["tp"] + b), (t["fp"] + a, t["tn"] + b)
 
     @cached_property
-    def _names(self) -> Names:
-        analytic = all(float(2 * s).is_integer() for s in self.prior)
-        return Names.of(*self._shapes, analytic=analytic)
+    def _law(self) -> Law:
+        return Law(self.family.flat(self.shape), *self._shapes)
 
-    @cached_property
-    def _family(self) -> Family:
-        if isinstance(self.family, Mu):
-            return self.family
-        return type(self.family)(np.broadcast_to(self.family.parameter, self.shape).ravel())  # type: ignore[call-arg]
-
-    def _evaluate(self, theta: Floats, index: Ints) -> Distribution:
-        return self._family.pick(index).distribution(self._names.pick(index), theta)
+    def _index(self, shape: tuple[int, ...]) -> Ints:
+        return np.broadcast_to(np.arange(math.prod(self.shape)).reshape(self.shape), shape)
 
     def _at(self, value: ArrayLike, what: str, *, below: float, beyond: float) -> Any:
         theta = checks.numbers("value", value)
         shape = checks.broadcast(value=theta, posterior=np.empty(self.shape))
-        full = np.broadcast_to(theta, shape)
-        index = np.broadcast_to(np.arange(max(1, int(np.prod(self.shape)))).reshape(self.shape), shape)
-        out = np.where(full < 0, below, beyond)
-        inside = (full >= 0) & (full < self.family.top)
+        theta = np.broadcast_to(theta, shape)
+        out = np.where(theta < 0, below, beyond)
+        inside = (theta >= 0) & (theta < self.family.top)
         if inside.any():
-            out[inside] = getattr(self._evaluate(full[inside], index[inside]), what)
+            out[inside] = getattr(self._law.at(theta[inside], self._index(shape)[inside]), what)
         return out[()]
 
     def _quantile(self, p: Floats, q: Floats, name: str, given: ArrayLike) -> Any:
         tail = np.minimum(p, q)
         checks.within(name, given, "in [0, 1]", tail >= 0)
-        checks.within(
-            name, given, f"0, 1 or at least {SMALLEST_TAIL:g} away from both", (tail == 0) | (tail >= SMALLEST_TAIL * 0.999)
-        )
+        far_enough = (tail == 0) | (tail >= SMALLEST_TAIL * 0.999)
+        checks.within(name, given, f"0, 1 or at least {SMALLEST_TAIL:g} away from both", far_enough)
         shape = checks.broadcast(**{name: p, "posterior": np.empty(self.shape)})
-        p, q = np.broadcast_to(p, shape), np.broadcast_to(q, shape)
-        index = np.broadcast_to(np.arange(max(1, int(np.prod(self.shape)))).reshape(self.shape), shape)
-        out = np.where(p == 1, self.family.top, 0.0)
-        todo = (np.minimum(p, q) > 0) & (np.broadcast_to(self.mass_at_zero, shape) < p)
-        if todo.any():
-            out[todo] = self._solve(p[todo], q[todo], index[todo])
-        return out[()]
-
-    def _solve(self, p: Floats, q: Floats, index: Ints) -> Floats:
-        start = rough_quantile(self._family, *self._shapes, index, roots.probit(p, q))
-        return roots.solve(
-            lambda theta, rows: self._evaluate(theta, index[rows]), p=p, q=q, start=start, top=self.family.top
-        )
+        flat = (np.broadcast_to(a, shape).ravel() for a in (p, q))
+        return self._law.quantile(*flat, self._index(shape).ravel()).reshape(shape)[()]
 
     def _ends(self, tail: float) -> tuple[Any, Any]:
         """Both ends of the equal-tailed interval, solved together."""

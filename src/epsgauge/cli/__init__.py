@@ -1,0 +1,1 @@
+"""Thin commands over the library, one file a group."""

@@ -1,0 +1,1 @@
+"""What each picture shows, apart from how it is drawn."""
