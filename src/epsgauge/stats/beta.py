@@ -12,7 +12,9 @@ from epsgauge.stats.arrays import Floats
 OUTSIDE = 1e-22
 # Below this shape the window starts at 0, so that tails like e^(-ε/2) keep their relative accuracy.
 REACHES_ZERO = 12.0
-# Above this smaller shape a log x + b log(1 - x) cancels too much and the deviance form is used.
+# Above this larger shape the rounding of x or 1 − x, times the shape, is made good.
+ROUNDING = 1e3
+# Above this smaller shape a log x + b log(1 − x) cancels too much and the deviance form is used.
 DEVIANCE = 2e3
 
 
@@ -46,26 +48,32 @@ def support(a: Floats, b: Floats) -> Floats:
 
 def cdf(a: Floats, b: Floats, x: Floats, upper: Floats) -> Floats:
     """Pr[Beta(a, b) ≤ x], with `upper` = 1 − x given apart so that neither loses digits."""
-    # betainc is accurate relative to its value: take the smaller side
-    low = x * (a + b) <= a
+    low = x <= upper  # the smaller of the two has more digits
     direct = special.betainc(np.where(low, a, b), np.where(low, b, a), np.where(low, x, upper))
     return np.where(low, direct, 1.0 - direct)
 
 
-def density(
-    a: Floats, b: Floats, norm: Floats, x: Floats, upper: Floats, log_x: Floats, log_upper: Floats
-) -> Floats:
-    """x f(x) for rows of Beta(a, b): shapes have one entry a row, x one row of nodes each."""
-    rows = np.flatnonzero(np.minimum(a, b) > DEVIANCE)
-    a, b, norm = a[:, None], b[:, None], norm[:, None]
-    core = a * log_x
-    core += b * log_upper
-    core += norm
-    if rows.size:
-        core[rows] = _deviance(a[rows], b[rows], x[rows], upper[rows])
+def density(a: Floats, b: Floats, norm: Floats, x: Floats, upper: Floats, log_x: Floats) -> Floats:
+    """x f(x) for rows of Beta(a, b): one shape a row, one row of nodes x each, with upper = 1 − x."""
+    core = np.log(upper)
+    core *= b[:, None]
+    core += a[:, None] * log_x
+    core += norm[:, None]
+    big = np.flatnonzero(np.maximum(a, b) > ROUNDING)
+    if big.size:
+        core[big] += _rounding(a[big, None], b[big, None], x[big], upper[big])
+        both = np.flatnonzero(np.minimum(a, b) > DEVIANCE)
+        if both.size:
+            core[both] = _deviance(a[both, None], b[both, None], x[both], upper[both])
     np.exp(core, out=core)
     core /= upper
     return core
+
+
+def _rounding(a: Floats, b: Floats, x: Floats, upper: Floats) -> Floats:
+    """What a log x + b log(1 − x) lacks because the larger of x and 1 − x is rounded."""
+    big, small = np.maximum(x, upper), np.minimum(x, upper)
+    return np.where(x > upper, a, b) * (((1.0 - big) - small) / big)
 
 
 def _deviance(a: Floats, b: Floats, x: Floats, upper: Floats) -> Floats:

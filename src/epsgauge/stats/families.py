@@ -79,8 +79,8 @@ class EpsAtDelta(Family):
         return region.log_ratio_max(x, x_up, y, y_up, self.delta)
 
     def distribution(self, names: Names, theta: Floats) -> Distribution:
-        mass = lines.region_mass(names, theta, self.delta)
-        return Distribution(mass.inside, mass.outside, mass.d_eps)
+        mass = lines.region_mass(names, theta, self.delta, along="eps")
+        return Distribution(mass.inside, mass.outside, mass.growth)
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class DeltaAtEps(Family):
         return np.maximum(0.0, np.maximum(np.maximum(gaps[0], gaps[1]), np.maximum(gaps[2], gaps[3])))
 
     def distribution(self, names: Names, theta: Floats) -> Distribution:
-        mass = lines.region_mass(names, self.eps, theta)
-        return Distribution(mass.inside, mass.outside, mass.d_delta)
+        mass = lines.region_mass(names, self.eps, theta, along="delta")
+        return Distribution(mass.inside, mass.outside, mass.growth)
 
 
 @dataclass(frozen=True)

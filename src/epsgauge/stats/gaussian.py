@@ -30,7 +30,7 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
         inside, outside, density = (np.concatenate(p) for p in zip(*parts, strict=True))
         return inside, outside, density
 
-    ax, bx, nx, xlow, xhigh, ay, by, ny, ylow, yhigh = names.fields[:, [0, 3]].reshape(10, 2 * n)
+    ax, bx, nx, xlow, xhigh, x_mean, ay, by, ny, ylow, yhigh, y_mean = names.fields[:, [0, 3]].reshape(12, 2 * n)
     m = np.tile(mu, 2)
     rule = gauss_legendre(NODES)
     start = np.maximum(_ndtri(xlow), -m + _ndtri(yhigh))
@@ -47,16 +47,15 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
         z = (start + k * width)[:, None] + width[:, None] * rule.nodes
         t = -m[:, None] - z
         px, gx = _along(ax, bx, nx, z, width)
-        py, gy = _along(ay, by, ny, t, width)
+        _, gy = _along(ay, by, ny, t, width)
         swept = sweep(rule, gx, gy, x_before=fx, y_before=sy)
         below += swept.below
         above += swept.above
         fx, sy = fx + swept.x, sy + swept.y
-        hazard = np.exp(-0.5 * z * z - special.log_ndtr(z)) / np.sqrt(2 * np.pi)
-        density += (gy * px * hazard) @ rule.weights
+        density += (gy * px * _hazard(z, special.ndtr(z))) @ rule.weights
 
     # as in `lines`: with the centre of mass beyond the curve the inside is what is small
-    centre = special.ndtri(ax / (ax + bx)) + special.ndtri(ay / (ay + by)) < -m
+    centre = special.ndtri(x_mean) + special.ndtri(y_mean) < -m
     below, above, beyond = below.reshape(2, n), above.reshape(2, n), centre.reshape(2, n)
     outside = below[0] + below[1]
     inside = np.where(beyond[0], above[0] - below[1], np.where(beyond[1], above[1] - below[0], 1.0 - outside))
@@ -77,6 +76,11 @@ def _cdfs(ax: Floats, bx: Floats, ay: Floats, by: Floats, z: Floats, m: Floats) 
 
 def _along(a: Floats, b: Floats, norm: Floats, z: Floats, width: Floats) -> tuple[Floats, Floats]:
     """x f(x) at x = Φ(z), and the density of x along the panel."""
-    log_x = special.log_ndtr(z)
-    p = beta.density(a, b, norm, special.ndtr(z), special.ndtr(-z), log_x, special.log_ndtr(-z))
-    return p, p * np.exp(-0.5 * z * z - log_x) * (width[:, None] / np.sqrt(2 * np.pi))
+    x = special.ndtr(z)
+    p = beta.density(a, b, norm, x, special.ndtr(-z), np.log(x))
+    return p, p * _hazard(z, x) * width[:, None]
+
+
+def _hazard(z: Floats, x: Floats) -> Floats:
+    """φ(z)/Φ(z), where x = Φ(z)."""
+    return np.exp(-0.5 * z * z) / (x * np.sqrt(2 * np.pi))

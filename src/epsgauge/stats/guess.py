@@ -10,7 +10,7 @@ from scipy import special
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.families import Family
 
-POINTS = 96
+POINTS = 64
 
 
 @cache

@@ -37,12 +37,27 @@ class Law:
 
     def quantile(self, p: Floats, q: Floats, index: Ints) -> Floats:
         """The smallest θ with cdf ≥ p of laws `index`; q = 1 − p is given too, so that either tail is exact."""
+        start = rough_quantile(self.family, self.fnr, self.fpr, index, roots.probit(p, q))
+        first = self._at_zero_and(start, index)
         out = np.where(p == 1, self.family.top, 0.0)
         todo = np.flatnonzero((np.minimum(p, q) > 0) & (self.mass_at_zero[index] < p))
         if todo.size:
-            laws, p, q = index[todo], p[todo], q[todo]
-            start = rough_quantile(self.family, self.fnr, self.fpr, laws, roots.probit(p, q))
+            laws = index[todo]
             out[todo] = roots.solve(
-                lambda theta, rows: self.at(theta, laws[rows]), p=p, q=q, start=start, top=self.family.top
+                lambda theta, rows: self.at(theta, laws[rows]),
+                p=p[todo],
+                q=q[todo],
+                start=start[todo],
+                first=Distribution(first.cdf[todo], first.sf[todo], first.pdf[todo]),
+                top=self.family.top,
             )
         return out
+
+    def _at_zero_and(self, theta: Floats, index: Ints) -> Distribution:
+        """`at`, with the mass at 0 from the same pass if it is not known yet: a call costs more than a few rows."""
+        if "mass_at_zero" in self.__dict__:
+            return self.at(theta, index)
+        n = len(self.fnr[0])
+        both = self.at(np.concatenate([np.zeros(n), theta]), np.concatenate([np.arange(n), index]))
+        self.__dict__["mass_at_zero"] = both.cdf[:n]
+        return Distribution(both.cdf[n:], both.sf[n:], both.pdf[n:])

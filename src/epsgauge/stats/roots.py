@@ -21,11 +21,11 @@ CLOSE_TWICE = 3e-6
 MAX_STEPS = 200
 
 
-def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, top: float) -> Floats:
+def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, first: Distribution, top: float) -> Floats:
     """θ with cdf = p and sf = q = 1 − p (both given, so that either tail is exact), for 0 < p < 1.
 
-    `evaluate(theta, index)` gives the distribution of problems `index` at `theta`; the caller knows that the
-    mass at 0 is below p.
+    `evaluate(theta, index)` gives the distribution of problems `index` at `theta`, and `first` is that at
+    `start`. The caller knows that the mass at 0 is below p.
     """
     target = probit(p, q)
     theta = start.copy()
@@ -33,9 +33,9 @@ def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, top: float
     # the last evaluated point of each problem: θ, its probit and dθ/dprobit (0: none that can be used)
     old_t, old_z, old_s = np.zeros_like(theta), np.zeros_like(theta), np.zeros_like(theta)
     todo = np.arange(theta.size)
-    for _ in range(MAX_STEPS):
+    for step_number in range(MAX_STEPS):
         t, zt = theta[todo], target[todo]
-        d = evaluate(t, todo)
+        d = evaluate(t, todo) if step_number else first
         # the side is decided on whichever of cdf and sf is small
         below = np.where(p[todo] < 0.5, d.cdf < p[todo], d.sf > q[todo])
         low[todo] = np.where(below, np.maximum(low[todo], t), low[todo])

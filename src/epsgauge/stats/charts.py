@@ -1,0 +1,80 @@
+"""Nodes along the line y + e^ε x = 1 − δ, in coordinates in which Beta densities on it are smooth.
+
+On the line x = κ c² and y = (1 − δ) s² with c² + s² = 1. A chart maps [0, 1] to a piece of it so that c grows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsgauge.stats.arrays import Bools, Floats, Ints
+from epsgauge.stats.quadrature import Rule
+
+# Where the piece next to the corner x = 0 ends if that corner needs one of its own.
+SPLIT = 0.75
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Nodes on some of the lines: c², s² and 2c dc/dnode."""
+
+    rows: Ints
+    c2: Floats
+    s2: Floats
+    speed: Floats
+
+
+def pieces(
+    corner: Bools, delta: Floats, c_start: Floats, s_start: Floats, c_end: Floats, s_end: Floats, rule: Rule
+) -> list[Piece]:
+    """Windows from c² = c_start to c_end, s² = s_start to s_end, in one piece each, or in two where `corner` says so."""
+    rows = np.arange(len(corner))
+    cs, ss, ce, se = np.sqrt(c_start), np.sqrt(s_start), np.sqrt(c_end), np.sqrt(s_end)
+    if not corner.any():
+        return [_half_angle(rows, cs, ss, ce, se, rule)]
+    out = []
+    plain = np.flatnonzero(~corner)
+    if plain.size:
+        out.append(_half_angle(rows[plain], cs[plain], ss[plain], ce[plain], se[plain], rule))
+    near = np.flatnonzero(corner)
+    out.append(_hyperbolic(rows[near], delta[near], cs[near], np.minimum(ce[near], SPLIT), rule))
+    rest = near[ce[near] > SPLIT]
+    if rest.size:
+        c, s = np.full(rest.size, SPLIT), np.full(rest.size, np.sqrt(1 - SPLIT**2))
+        out.append(_half_angle(rows[rest], c, s, ce[rest], se[rest], rule))
+    return out
+
+
+def _half_angle(rows: Ints, cs: Floats, ss: Floats, ce: Floats, se: Floats, rule: Rule) -> Piece:
+    """c = 2g/(1 + g²), or the same for s: g is counted from whichever end is nearer, where digits matter."""
+    from_x = cs + ce < ss + se
+    start = np.where(from_x, cs, ss) / (1 + np.where(from_x, ss, cs))
+    end = np.where(from_x, ce, se) / (1 + np.where(from_x, se, ce))
+    g = start[:, None] + (end - start)[:, None] * rule.nodes
+    g2 = g * g
+    q = 1.0 / (1.0 + g2)
+    near = 2.0 * g * q
+    far = (1.0 - g2) * q
+    speed = near * far
+    speed *= q
+    speed *= 4.0 * np.abs(end - start)[:, None]
+    near *= near
+    far *= far
+    if from_x.all():
+        return Piece(rows, near, far, speed)
+    flag = from_x[:, None]
+    return Piece(rows, np.where(flag, near, far), np.where(flag, far, near), speed)
+
+
+def _hyperbolic(rows: Ints, delta: Floats, cs: Floats, ce: Floats, rule: Rule) -> Piece:
+    """c = √η sinh τ with η = δ/(1 − δ): then 1 − y = δ cosh² τ, smooth however small δ is."""
+    root = np.sqrt(delta / (1.0 - delta))
+    start, end = np.arcsinh(cs / root), np.arcsinh(ce / root)
+    width = (end - start)[:, None]
+    tau = start[:, None] + width * rule.nodes
+    c = root[:, None] * np.sinh(tau)
+    c2 = c * c
+    speed = 2.0 * c * np.sqrt(root[:, None] ** 2 + c2) * width
+    return Piece(rows, c2, (1.0 - c) * (1.0 + c), speed)
