@@ -66,7 +66,7 @@ class Rate:
     misses: int
     k: arb
     mu: arb  # 1 - k, given apart because it may be tiny
-    mirrored: bool
+    mirrored: bool = False
 
     @functools.cached_property
     def log_scale(self) -> arb:
@@ -179,16 +179,16 @@ def evaluate(case: Case, eps: arb, tolerance: float) -> tuple[arb, arb, arb]:
     """F, S and pdf at eps (which may be a ball), each to about the absolute tolerance."""
     ctx.prec = int(-math.log2(tolerance)) + 56
     delta = arb(case["delta"])
-    near = ((1 - delta) * (-eps).exp(), delta - (1 - delta) * (-eps).expm1(), False)
-    far = (1 - delta, delta, True)
+    near = ((1 - delta) * (-eps).exp(), delta - (1 - delta) * (-eps).expm1())
+    far = (1 - delta, delta)
     end = (eps / 2).exp().atan()  # where x = y
     outside, density = arb(0), arb(0)
     x, y = (case["fn"], case["tp"]), (case["fp"], case["tn"])
     for one, two in ((x, y), (x[::-1], y[::-1])):  # the lower left corner, the upper right one
-        below_one, mass_one, density_one = _sweep(Rate(*one, *near), Rate(*two, *far), end, tolerance)
-        below_two, mass_two, density_two = _sweep(Rate(*two, *near), Rate(*one, *far), end, tolerance)
-        outside += below_one * below_two + mass_one + mass_two
-        density += density_one + density_two
+        first = _sweep(Rate(*one, *near), Rate(*two, *far, mirrored=True), end, tolerance)
+        second = _sweep(Rate(*two, *near), Rate(*one, *far, mirrored=True), end, tolerance)
+        outside += first[0] * second[0] + first[1] + second[1]  # the square x, y < v, and beside it
+        density += first[2] + second[2]
     if eps == 0 and delta == 0:
         outside = arb(1)  # the two corners fill the square
     return 1 - outside, outside, density

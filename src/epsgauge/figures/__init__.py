@@ -1,1 +1,1 @@
-"""What each picture shows, apart from how it is drawn."""
+"""What each picture shows, computed with NumPy apart from how it is drawn; `draw` draws it with matplotlib."""

@@ -10,8 +10,8 @@ from epsgauge.stats.arrays import Floats
 # Mass that may be left outside the support window of one rate. It bounds the absolute error that
 # the window causes in a cdf, and lies far below the 1e-11 that is promised.
 OUTSIDE = 1e-22
-# Below this shape the window starts at 0, so that tails like e^(-ε/2) keep their relative accuracy.
-REACHES_ZERO = 12.0
+# Below this shape, that of a count of 0, the window starts at 0: tails like e^(−ε/2) keep their relative accuracy.
+REACHES_ZERO = 1.0
 # Above this larger shape the rounding of x or 1 − x, times the shape, is made good.
 ROUNDING = 1e3
 # Above this smaller shape a log x + b log(1 − x) cancels too much and the deviance form is used.

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epsgauge.stats.arrays import Bools, Floats, Ints
+from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.quadrature import Rule
 
 # Where the piece next to the corner x = 0 ends if that corner needs one of its own.
 SPLIT = 0.75
+# How long a graded piece may be in log c or log s.
+LOG_WIDTH = 5.0
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,14 @@ class Piece:
 
 
 def pieces(
-    corner: Bools, delta: Floats, c_start: Floats, s_start: Floats, c_end: Floats, s_end: Floats, rule: Rule
+    delta: Floats, b: Floats, c_start: Floats, s_start: Floats, c_end: Floats, s_end: Floats, rule: Rule
 ) -> list[Piece]:
-    """Windows from c² = c_start to c_end, s² = s_start to s_end, in one piece each, or in two where `corner` says so."""
+    """Windows from c² = c_start to c_end, s² = s_start to s_end, in one piece each, or in two next to the corner.
+
+    `b` is the shape of 1 − y = δ + (1 − δ) c², whose power b − 1 has a branch point at c = i √δ. What it does to
+    the integrand is of the size (δ/c_end)^(b − ½), if the window comes close to it at all.
+    """
+    corner = (c_start < delta) & ((b - 0.5) * np.log(np.maximum(c_end / np.maximum(delta, 1e-300), 1.0)) < 30.0)
     rows = np.arange(len(corner))
     cs, ss, ce, se = np.sqrt(c_start), np.sqrt(s_start), np.sqrt(c_end), np.sqrt(s_end)
     if not corner.any():
@@ -44,6 +51,27 @@ def pieces(
     if rest.size:
         c, s = np.full(rest.size, SPLIT), np.full(rest.size, np.sqrt(1 - SPLIT**2))
         out.append(_half_angle(rows[rest], c, s, ce[rest], se[rest], rule))
+    return out
+
+
+def graded(c_start: Floats, s_start: Floats, c_end: Floats, s_end: Floats, rule: Rule) -> list[Piece]:
+    """The same windows for shapes that are no multiples of ½: many pieces, in log c and then in log s.
+
+    A power of c or s is an exponential there, so that any exponent is as smooth as any other; c_start and s_end
+    must be above 0.
+    """
+    rows = np.arange(len(c_start))
+    split = np.minimum(np.maximum(SPLIT**2, c_start), c_end)
+    out = []
+    for start, end, by_c in ((c_start, split, True), (np.minimum(1.0 - split, s_start), s_end, False)):
+        first, width = 0.5 * np.log(start)[:, None], 0.5 * np.log(end / start)
+        count = max(1, int(np.ceil(np.abs(width).max() / LOG_WIDTH)))
+        step = (width / count)[:, None]
+        for k in range(count):
+            square = np.exp(2.0 * (first + step * (k + rule.nodes)))
+            speed = 2.0 * square * np.abs(step)
+            other = 1.0 - square
+            out.append(Piece(rows, square, other, speed) if by_c else Piece(rows, other, square, speed))
     return out
 
 

@@ -10,6 +10,8 @@ from epsgauge.stats.arrays import Bools, Floats, Ints
 
 # The largest count for which the accuracy of the posterior has been checked.
 MAX_COUNT = 10**9
+# Sharper priors put mass at rates that double precision cannot tell from 0.
+MIN_PRIOR = 0.1
 
 
 def numbers(name: str, value: ArrayLike) -> Floats:
@@ -67,7 +69,7 @@ def prior(value: tuple[float, float]) -> tuple[float, float]:
     array = numbers("prior", value)
     if array.shape != (2,):
         raise InvalidInput(f"prior must be the two shapes (a, b) of a Beta distribution, but got {value!r}.")
-    within("prior", value, "two finite shapes above 0", (array > 0) & np.isfinite(array))
+    within("prior", value, f"two shapes from {MIN_PRIOR:g} to {MAX_COUNT:.0e}", (array >= MIN_PRIOR) & (array <= MAX_COUNT))
     return float(array[0]), float(array[1])
 
 

@@ -14,18 +14,15 @@ from epsgauge.stats.lines import Names
 from epsgauge.stats.quadrature import gauss_legendre, sweep
 
 NODES = 64
-PANELS = 2
-ROWS = 256
-# Φ⁻¹ of the ends of a window that reaches 0 or 1: beyond it no Beta(½, ·) has mass that counts.
-FAR = 15.0
+PANEL_WIDTH = 14.0
+TALLIES = 128
 
 
 def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
     """Mass inside, mass outside and density at `mu` for each of n tallies."""
     n = len(mu)
-    step = ROWS // 2
-    if n > step:
-        blocks = [np.arange(i, min(i + step, n)) for i in range(0, n, step)]
+    if n > TALLIES:
+        blocks = [np.arange(i, min(i + TALLIES, n)) for i in range(0, n, TALLIES)]
         parts = [region_mass(names.pick(b), mu[b]) for b in blocks]
         inside, outside, density = (np.concatenate(p) for p in zip(*parts, strict=True))
         return inside, outside, density
@@ -33,8 +30,8 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
     ax, bx, nx, xlow, xhigh, x_mean, ay, by, ny, ylow, yhigh, y_mean = names.fields[:, [0, 3]].reshape(12, 2 * n)
     m = np.tile(mu, 2)
     rule = gauss_legendre(NODES)
-    start = np.maximum(_ndtri(xlow), -m + _ndtri(yhigh))
-    end = np.minimum(-_ndtri(xhigh), -m - _ndtri(ylow))
+    start = np.maximum(_edge(ax, xlow), -m + _edge(by, yhigh))
+    end = np.minimum(-_edge(bx, xhigh), -m - _edge(ay, ylow))
     end = np.maximum(start, end)  # an empty window: one point, with closed forms on either side
 
     fx_e, sy_e = _cdfs(ax, bx, ay, by, end, m)
@@ -42,8 +39,9 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
     below = (1.0 - sy_e) * fx_e
     above = (1.0 - fx_e) * sy_e + fx * sy
     density = np.zeros(2 * n)
-    width = (end - start) / PANELS
-    for k in range(PANELS):
+    panels = max(2, int(np.ceil((end - start).max() / PANEL_WIDTH)))
+    width = (end - start) / panels
+    for k in range(panels):
         z = (start + k * width)[:, None] + width[:, None] * rule.nodes
         t = -m[:, None] - z
         px, gx = _along(ax, bx, nx, z, width)
@@ -64,8 +62,9 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
     return np.clip(inside, 0.0, 1.0), np.clip(outside, 0.0, 1.0), density.reshape(2, n).sum(0)
 
 
-def _ndtri(p: Floats) -> Floats:
-    return np.maximum(special.ndtri(p), -FAR)
+def _edge(a: Floats, low: Floats) -> Floats:
+    """Φ⁻¹ of the start of a window; where that is 0, of the x below which x^a is nothing."""
+    return special.ndtri(np.maximum(low, beta.OUTSIDE ** (1.0 / np.minimum(a, 1.0))))
 
 
 def _cdfs(ax: Floats, bx: Floats, ay: Floats, by: Floats, z: Floats, m: Floats) -> tuple[Floats, Floats]:

@@ -21,8 +21,8 @@ from epsgauge.stats.quadrature import gauss_legendre, nested
 NODES = 56
 # Tallies worked on at once: few enough that the temporaries stay in the cache.
 TALLIES = 64
-# With δ > 0, (1 − y)^(b−1) has a branch point at c = i √δ; it is felt for shapes b up to about this.
-CORNER_SHAPE = 40.0
+# Shapes that are no multiples of ½ are felt at the end of a line up to about this.
+FEELS_ZERO = 12.0
 
 SWAP = [1, 0, 3, 2]  # from a line to the other one of its corner, where x and y change places
 # Fields of `Names` for x, x, y, x and 1 − y
@@ -38,6 +38,7 @@ class Names:
     """
 
     fields: Floats  # (12, 4, n): shapes, norm, window and mean of x, then of y; one array, so that to pick is one step
+    graded: bool = False  # some shapes are no multiples of ½, so that powers of c and s are not smooth at 0
 
     @classmethod
     def of(cls, fnr: tuple[Floats, Floats], fpr: tuple[Floats, Floats]) -> Names:
@@ -47,10 +48,11 @@ class Names:
         low = beta.support(a, b)
         high = low[[3, 2, 1, 0]]  # how close to 1 the window comes: where that of the complement starts
         x = np.stack([a, b, beta.log_norm(a, b), low, high, a / (a + b)])
-        return cls(np.concatenate([x, x[:, SWAP]]))
+        small = a[a < FEELS_ZERO]
+        return cls(np.concatenate([x, x[:, SWAP]]), graded=bool((small != np.round(2 * small) / 2).any()))
 
     def pick(self, index: Ints) -> Names:
-        return Names(self.fields[:, :, index])
+        return Names(self.fields[:, :, index], self.graded)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps
         out = np.empty((3, n))
         for i in range(0, n, TALLIES):
             part = slice(i, i + TALLIES)
-            m = region_mass(Names(names.fields[:, :, part]), eps[part], delta[part], along=along)
+            m = region_mass(Names(names.fields[:, :, part], names.graded), eps[part], delta[part], along=along)
             out[:, part] = m.inside, m.outside, m.growth
         return Mass(*out)
 
@@ -90,6 +92,8 @@ def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps
     s_end = np.maximum(np.maximum(ylow / scale, 1.0 - (1.0 - xhigh) / room), s_vertex)
     c_end = np.maximum(1.0 - s_end, 0.0)
     c_start = np.maximum(np.maximum(xlow / room, (yhigh - delta) / scale), 0.0)
+    if names.graded:
+        c_start = np.maximum(c_start, _negligible(names, delta))
     alive = c_start < c_end
     # an empty window shrinks to one point: what lies on either side of it has closed form
     c_start = np.minimum(c_start, c_end)
@@ -121,6 +125,13 @@ def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps
     if line.any():  # R(0, 0) is a line segment: it has no mass at all
         inside, outside = np.where(line, 0.0, inside), np.where(line, 1.0, outside)
     return Mass(inside, outside, growth.sum(axis=0))
+
+
+def _negligible(names: Names, delta: Floats) -> Floats:
+    """A c² below which x and 1 − δ − y together have no mass that counts: it goes with c^(2a + 2e)."""
+    ax, bx, ay, by = names.fields[[0, 1, 6, 7]]
+    exponent = ax + np.where(delta > 0, 1.0, by)
+    return np.exp(-50.0 / exponent) / (ax + bx + ay + by)
 
 
 def _cdfs(
@@ -167,12 +178,13 @@ class _Lines:
     eps: Floats
     delta: Floats
     beyond: Bools
+    graded: bool
 
     @classmethod
     def of(cls, names: Names, eps: Floats, delta: Floats, beyond: Bools, rows: Ints) -> _Lines:
         f = names.fields.reshape(12, -1)[:, rows]
         tally = rows % len(eps)
-        return cls((f[0], f[1], f[2]), (f[6], f[7], f[8]), eps[tally], delta[tally], beyond.ravel()[rows])
+        return cls((f[0], f[1], f[2]), (f[6], f[7], f[8]), eps[tally], delta[tally], beyond.ravel()[rows], names.graded)
 
     def integrate(
         self,
@@ -190,8 +202,10 @@ class _Lines:
         w = rule.weights
         x_before, y_before = before
         side = np.zeros(len(rows))
-        corner = (self.delta > 0) & (self.y[1] < CORNER_SHAPE) & (window[0] < 0.5 * self.delta)
-        pieces = charts.pieces(corner, self.delta, *window, rule)
+        if self.graded:
+            pieces = charts.graded(*window, rule)
+        else:
+            pieces = charts.pieces(self.delta, self.y[1], *window, rule)
         for piece in pieces:
             r = piece.rows
             delta, eps = self.delta[r][:, None], self.eps[r][:, None]

@@ -1,0 +1,99 @@
+"""The posterior density: the curve, the point mass at 0, the intervals under it and a claimed value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput
+from epsgauge.stats import checks
+from epsgauge.stats.arrays import Floats
+from epsgauge.stats.interval import Kind
+from epsgauge.stats.methods import METHODS, intervals_of
+from epsgauge.stats.posterior import Posterior
+
+# Beyond this quantile the curve is flat on the page.
+TAIL = 5e-3
+POINTS = 400
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One method's interval; `high` may be infinite."""
+
+    method: str
+    label: str
+    promise: Kind
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Density:
+    """Density of the continuous part along `x`; it integrates to 1 − mass_at_zero, less what lies outside `x`."""
+
+    quantity: str
+    symbol: str
+    x: Floats
+    pdf: Floats
+    mass_at_zero: float
+    median: float
+    level: float
+    bars: tuple[Bar, ...]
+    claimed: float | None
+
+
+def density(
+    posterior: Posterior,
+    *,
+    level: float = 0.90,
+    claimed: float | None = None,
+    methods: Sequence[str] = ("clopper-pearson", "bayes"),
+) -> Density:
+    """The picture of one posterior, of ε, δ or μ; `claimed` is the value that an accountant promises."""
+    if posterior.shape:
+        raise InvalidInput(f"a density is drawn of one tally, but the posterior has the shape {posterior.shape}. Index it.")
+    for method in methods:
+        if method not in METHODS:
+            raise InvalidInput(f"method must be one of {', '.join(METHODS)}, but got {method!r}.")
+    if claimed is not None:
+        claimed = float(checks.eps(claimed, "claimed"))
+    every = intervals_of(posterior, level=level)
+    bars = tuple(
+        Bar(name, METHODS[name].label, METHODS[name].promise, float(every[name].low), float(every[name].high))
+        for name in methods
+    )
+    x = _grid(posterior, claimed)
+    pdf = posterior.pdf(x)
+    good = np.isfinite(pdf)
+    return Density(
+        quantity=posterior.quantity,
+        symbol=posterior.family.symbol,
+        x=x[good],
+        pdf=pdf[good],
+        mass_at_zero=float(posterior.mass_at_zero),
+        median=float(posterior.median()),
+        level=level,
+        bars=bars,
+        claimed=claimed,
+    )
+
+
+def _grid(posterior: Posterior, claimed: float | None) -> Floats:
+    """From 0, or from where the mass begins if that is far away, to the tail; dense where the mass is."""
+    begin, end = float(posterior.quantile(TAIL)), float(posterior.isf(TAIL))
+    spread = end - begin
+    if spread == 0:  # all mass at 0
+        begin, end = 0.0, 1.0 if posterior.family.top == np.inf else posterior.family.top
+    shown = [begin, end] if claimed is None else [begin, end, claimed]
+    left, right = min(shown), max(shown)
+    if left < 2 * spread:  # near enough to show 0, which means no leak
+        left = 0.0
+    right = min(right + 0.04 * (right - left), posterior.family.top)
+    even = np.linspace(left, right, POINTS)
+    if right == posterior.family.top:
+        even = even[:-1]
+    quantiles = np.asarray(posterior.quantile(np.linspace(0.005, 0.995, POINTS // 2)))
+    return np.unique(np.concatenate([even, quantiles[(quantiles > left) & (quantiles < right)]]))
