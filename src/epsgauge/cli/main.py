@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
+from epsgauge import __version__
 from epsgauge.cli import reproduce
+from epsgauge.cli.estimate import estimate
+from epsgauge.cli.size import size
 from epsgauge.errors import EpsgaugeError
 
 app = typer.Typer(
@@ -17,7 +21,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command()(estimate)
+app.command()(size)
 app.add_typer(reproduce.app, name="reproduce")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"epsgauge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Options before the command."""
 
 
 def main() -> None:

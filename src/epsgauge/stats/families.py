@@ -36,6 +36,11 @@ class Family(ABC):
 
     @property
     @abstractmethod
+    def given(self) -> str:
+        """What is fixed, as text that follows the symbol: " at δ = 1e-05"."""
+
+    @property
+    @abstractmethod
     def parameter(self) -> Floats:
         """The fixed number that defines the family, or one for each tally."""
 
@@ -66,6 +71,10 @@ class EpsAtDelta(Family):
     top = np.inf
 
     @property
+    def given(self) -> str:
+        return f" at δ = {_text(self.delta)}"
+
+    @property
     def parameter(self) -> Floats:
         return self.delta
 
@@ -91,6 +100,10 @@ class DeltaAtEps(Family):
     quantity = "delta"
     symbol = "δ"
     top = 1.0
+
+    @property
+    def given(self) -> str:
+        return f" at ε = {_text(self.eps)}"
 
     @property
     def parameter(self) -> Floats:
@@ -120,6 +133,10 @@ class Mu(Family):
     symbol = "μ"
     top = np.inf
     assumption = "the mechanism's trade-off curve is that of Gaussian DP"
+
+    @property
+    def given(self) -> str:
+        return " of Gaussian DP"
 
     @property
     def parameter(self) -> Floats:
@@ -154,6 +171,10 @@ class GaussianEps(Family):
     assumption = Mu.assumption
 
     @property
+    def given(self) -> str:
+        return f" at δ = {_text(self.delta)} under Gaussian DP"
+
+    @property
     def parameter(self) -> Floats:
         return self.delta
 
@@ -176,3 +197,7 @@ class GaussianEps(Family):
             down = np.exp(theta + special.log_ndtr(-shift - mu / 2))
             slope = np.where(mu > 0, down * np.sqrt(2 * np.pi) * np.exp(0.5 * (mu / 2 - shift) ** 2), 0.0)
         return Distribution(at_mu.cdf, at_mu.sf, at_mu.pdf * slope)
+
+
+def _text(parameter: Floats) -> str:
+    return f"{float(parameter):g}" if parameter.ndim == 0 else f"<{' × '.join(map(str, parameter.shape))} values>"

@@ -144,7 +144,7 @@ class Intervals:
         return iter(self.rows)
 
 
-def intervals(tally: Tally, *, delta: ArrayLike, level: float = 0.95, prior: Prior = JEFFREYS) -> Intervals:
+def intervals(tally: Tally, *, delta: ArrayLike, level: float = 0.90, prior: Prior = JEFFREYS) -> Intervals:
     """Every method's interval for ε, one row each, with what it promises.
 
     >>> rows = intervals(Tally(tp=31, tn=996, fp=5, fn=968), delta=1e-5, level=0.90)

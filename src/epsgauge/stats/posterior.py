@@ -15,6 +15,7 @@ from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.families import DeltaAtEps, EpsAtDelta, Family, GaussianEps, Mu
 from epsgauge.stats.interval import Interval
+from epsgauge.stats.joint import Joint
 from epsgauge.stats.law import Law
 from epsgauge.stats.quadrature import gauss_legendre
 from epsgauge.stats.tally import Tally
@@ -30,7 +31,7 @@ def estimate(tally: Tally, *, delta: ArrayLike, prior: Prior = JEFFREYS) -> Post
 
     >>> post = estimate(Tally(tp=31, tn=996, fp=5, fn=968), delta=1e-5)
     >>> post.interval(0.90)
-    Interval(low=1.0859, high=2.6546, level=0.9, kind='credible')
+    Interval(low=1.086, high=2.655, level=0.9, kind='credible')
     """
     return Posterior(tally, EpsAtDelta(checks.delta(delta)), prior)
 
@@ -125,15 +126,15 @@ class Posterior:
     def mean(self) -> Any:
         """∫ sf, to about ten digits."""
         rule = gauss_legendre(24)
-        cuts = [self.quantile(p) for p in (0.0, 1e-6, 0.02, 0.3, 0.8, 0.99)]
-        cuts += [self.isf(q) for q in (1e-3, 1e-5, 1e-8, 1e-12)]
-        total = np.zeros(self.shape)
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True):
-            for node, weight in zip(rule.nodes, rule.weights, strict=True):
-                total = total + weight * (b - a) * self.sf(a + (b - a) * node)
-        return total[()]
+        column = (-1,) + (1,) * len(self.shape)
+        low = self.quantile(np.reshape([0.0, 1e-6, 0.02, 0.3, 0.8, 0.99], column))
+        cuts = np.concatenate([low, self.isf(np.reshape([1e-3, 1e-5, 1e-8, 1e-12], column))])
+        width = np.diff(cuts, axis=0)[:, None]
+        nodes = rule.nodes.reshape(column)
+        sf = self.sf(cuts[:-1, None] + width * nodes)
+        return np.sum(width * rule.weights.reshape(column) * sf, axis=(0, 1))[()]
 
-    def interval(self, level: float = 0.95) -> Interval:
+    def interval(self, level: float = 0.90) -> Interval:
         """Equal-tailed credible interval (Eq. 5); its low end is 0 where the mass at 0 exceeds a tail."""
         tail = (1.0 - checks.level(level)) / 2
         ends = self._ends(tail)
@@ -142,6 +143,23 @@ class Posterior:
     def lower_bound(self, level: float = 0.95) -> Any:
         """One-sided: θ is above it with probability `level`."""
         return self.quantile(1.0 - checks.level(level))
+
+    def hpd(self, level: float = 0.90) -> tuple[Interval, ...]:
+        """The smallest set with this probability: the point mass at 0 first, then the highest density.
+
+        It may be a union. [0, 0] stands for the point mass alone. For one tally: index an array first.
+        """
+        from epsgauge.stats.hpd import highest_density  # it needs this class
+
+        self._only_one("hpd")
+        return highest_density(self, checks.level(level))
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The posterior of (FNR, FPR) itself, for one tally."""
+        self._only_one("joint")
+        (a, b), (c, d) = self._shapes
+        return Joint((float(a[0]), float(b[0])), (float(c[0]), float(d[0])))
 
     def sample(self, n: int, *, seed: int | np.random.SeedSequence) -> Floats:
         """n draws of θ, along the first axis, from draws of both rates."""
@@ -159,6 +177,19 @@ class Posterior:
             g, h = (rng.standard_gamma(s.reshape(self.shape), size=(n, *self.shape)) for s in (a, b))
             out += [g / (g + h), h / (g + h)]
         return out[0], out[1], out[2], out[3]
+
+    def __repr__(self) -> str:
+        at = f"Posterior of {self.family.symbol}{self.family.given}"
+        return f"<{at} given {self.tally!r}>"
+
+    def __str__(self) -> str:
+        from epsgauge.stats.summary import summarise  # it needs this class
+
+        return repr(self) if self.shape else summarise(self)
+
+    def _only_one(self, what: str) -> None:
+        if self.shape:
+            raise InvalidInput(f"{what} is for one tally, but this posterior has the shape {self.shape}. Index it first.")
 
     # Between the public shape and the flat inside
 
@@ -192,8 +223,8 @@ class Posterior:
         far_enough = (tail == 0) | (tail >= SMALLEST_TAIL * 0.999)
         checks.within(name, given, f"0, 1 or at least {SMALLEST_TAIL:g} away from both", far_enough)
         shape = checks.broadcast(**{name: p, "posterior": np.empty(self.shape)})
-        flat = (np.broadcast_to(a, shape).ravel() for a in (p, q))
-        return self._law.quantile(*flat, self._index(shape).ravel()).reshape(shape)[()]
+        p, q = np.broadcast_to(p, shape).ravel(), np.broadcast_to(q, shape).ravel()
+        return self._law.quantile(p, q, self._index(shape).ravel()).reshape(shape)[()]
 
     def _ends(self, tail: float) -> tuple[Any, Any]:
         """Both ends of the equal-tailed interval, solved together."""

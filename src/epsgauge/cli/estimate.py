@@ -1,0 +1,93 @@
+"""`epsgauge estimate`: four counts in, a posterior out."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from epsgauge.errors import InvalidInput
+
+
+class Quantity(StrEnum):
+    eps = "eps"
+    delta = "delta"
+    mu = "mu"
+
+
+def estimate(
+    tp: Annotated[str, typer.Option(metavar="COUNT", help="Right guesses of b = 1.")],
+    tn: Annotated[str, typer.Option(metavar="COUNT", help="Right guesses of b = 0.")],
+    fp: Annotated[str, typer.Option(metavar="COUNT", help="Guesses of 1 where b = 0.")],
+    fn: Annotated[str, typer.Option(metavar="COUNT", help="Guesses of 0 where b = 1.")],
+    delta: Annotated[float | None, typer.Option(help="The δ at which ε is estimated; with mu, the one at which ε is shown too.")] = None,
+    eps: Annotated[float | None, typer.Option(help="The ε at which δ is estimated.")] = None,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.90,
+    quantity: Annotated[Quantity, typer.Option(help="What to estimate; μ is of Gaussian DP.")] = Quantity.eps,
+    claimed_eps: Annotated[float | None, typer.Option(help="An ε that is promised: prints Pr[ε > it].")] = None,
+    claimed_delta: Annotated[float | None, typer.Option(help="The same for --quantity delta.")] = None,
+    claimed_mu: Annotated[float | None, typer.Option(help="The same for --quantity mu.")] = None,
+    prior: Annotated[tuple[float, float], typer.Option(help="Shapes of the Beta prior of both rates.")] = (0.5, 0.5),
+    figure: Annotated[Path | None, typer.Option(help="Also draw the posterior into this .svg, .png or .pdf file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Estimate the ε, δ or μ that an attack with these counts shows."""
+    from epsgauge.reporting.estimate import Answer, show, to_json
+    from epsgauge.stats.posterior import Posterior, estimate_delta, estimate_mu
+    from epsgauge.stats.posterior import estimate as estimate_eps
+    from epsgauge.stats.tally import Tally
+
+    tally = Tally(**{name: _number(name, text) for name, text in (("tp", tp), ("tn", tn), ("fp", fp), ("fn", fn))})
+    claims = {Quantity.eps: claimed_eps, Quantity.delta: claimed_delta, Quantity.mu: claimed_mu}
+    _refuse_unused(quantity, delta, eps, claims)
+    post: Posterior
+    if quantity is Quantity.eps:
+        post = estimate_eps(tally, delta=_needed("delta", delta, "--delta 1e-5"), prior=prior)
+    elif quantity is Quantity.delta:
+        post = estimate_delta(tally, eps=_needed("eps", eps, "--eps 1.0"), prior=prior)
+    else:
+        post = estimate_mu(tally, prior=prior)
+    gaussian = post.eps_at(delta) if quantity is Quantity.mu and delta is not None else None
+    answer = Answer(post, level, claims[quantity], gaussian)
+
+    if figure is not None:
+        from epsgauge.figures import draw
+
+        draw.save(draw.density(answer.picture()), figure)
+    if as_json:
+        typer.echo(json.dumps(to_json(answer), indent=2, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    show(answer, Console(highlight=False))
+    if figure is not None:
+        typer.echo(f"figure: {figure}", err=True)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"{name} must be a whole number, 0 or more, but got {text!r}.") from None
+
+
+def _needed(name: str, value: float | None, example: str) -> float:
+    if value is None:
+        raise InvalidInput(f"{name} is needed for this quantity, but was not given. Add for example {example}.")
+    return value
+
+
+def _refuse_unused(
+    quantity: Quantity, delta: float | None, eps: float | None, claims: dict[Quantity, float | None]
+) -> None:
+    """An option that would be ignored is a misunderstanding: say so."""
+    for other, value in claims.items():
+        if other is not quantity and value is not None:
+            raise InvalidInput(f"--claimed-{other} goes with --quantity {other}, but the quantity is {quantity}.")
+    if quantity is Quantity.delta and delta is not None:
+        raise InvalidInput("--delta is what --quantity delta estimates. Leave it out, and give --eps.")
+    if quantity is not Quantity.delta and eps is not None:
+        raise InvalidInput(f"--eps goes with --quantity delta, but the quantity is {quantity}.")

@@ -1,0 +1,40 @@
+"""`epsgauge size`: how many samples an audit needs."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def size(
+    delta: Annotated[float, typer.Option(help="The δ at which ε will be estimated.")],
+    accuracy: Annotated[float | None, typer.Option(help="Balanced accuracy that the attack is assumed to have.")] = None,
+    fnr: Annotated[float | None, typer.Option(help="Its FNR, with --fpr, instead of --accuracy.")] = None,
+    fpr: Annotated[float | None, typer.Option(help="Its FPR.")] = None,
+    half_width: Annotated[float | None, typer.Option(help="Wanted: ε within ± this.")] = None,
+    lower_bound: Annotated[float | None, typer.Option(help="Wanted: a one-sided lower bound of at least this.")] = None,
+    level: Annotated[float, typer.Option(help="Level of the interval or of the bound.")] = 0.90,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Find the number of samples (with one pair a model: of models) that each method needs."""
+    from epsgauge.reporting.numbers import json_ready
+    from epsgauge.reporting.size import Plan, show
+    from epsgauge.stats.methods import METHODS
+    from epsgauge.stats.sizing import largest_eps, sample_size
+
+    plans = []
+    for name, method in METHODS.items():
+        n = sample_size(
+            delta=delta, level=level, half_width=half_width, lower_bound=lower_bound, accuracy=accuracy, fnr=fnr, fpr=fpr, method=name
+        )
+        most = None if n is None else largest_eps(n, delta=delta, level=(1 + level) / 2 if half_width else level, method=name)
+        plans.append(Plan(name, method.label, method.promise, n, most))
+    if as_json:
+        rows = [{"method": p.method, "promise": p.promise, "n_samples": p.n_samples, "largest_eps": p.largest_eps} for p in plans]
+        typer.echo(json.dumps(json_ready({"delta": delta, "level": level, "methods": rows}), indent=2))
+        return
+    from rich.console import Console
+
+    show(plans, Console(highlight=False))

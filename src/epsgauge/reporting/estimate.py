@@ -1,0 +1,173 @@
+"""The answer of `epsgauge estimate`: as a table for the terminal, and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from epsgauge.figures.density import Density, density
+from epsgauge.reporting.numbers import json_ready, percent, short
+from epsgauge.reporting.sketch import sketch
+from epsgauge.stats.cautions import cautions
+from epsgauge.stats.methods import METHODS, Intervals, intervals_of
+from epsgauge.stats.posterior import Posterior
+
+PROMISE_STYLE = {"credible": "cyan", "estimate": "yellow", "guaranteed": "green"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Everything that one tally says about one quantity."""
+
+    posterior: Posterior
+    level: float
+    claimed: float | None = None
+    eps_if_gaussian: Posterior | None = None  # beside one of μ: ε at a δ under the same assumption
+
+    @property
+    def intervals(self) -> Intervals:
+        return intervals_of(self.posterior, level=self.level)
+
+    @property
+    def exceeds(self) -> float | None:
+        return None if self.claimed is None else float(self.posterior.exceeds(self.claimed))
+
+    def picture(self) -> Density:
+        methods = tuple(METHODS)
+        return density(self.posterior, level=self.level, claimed=self.claimed, methods=methods)
+
+
+def to_json(answer: Answer) -> dict[str, Any]:
+    """The structure that `--json` prints; the README of the command documents it."""
+    post, result = answer.posterior, answer.intervals
+    cells = {c: int(getattr(post.tally, c)) for c in ("tp", "tn", "fp", "fn")}
+    fixed = {"eps": "delta", "delta": "eps", "mu": None}[post.quantity]
+    out: dict[str, Any] = {
+        "tally": cells,
+        "delta": None,
+        "level": answer.level,
+        "quantity": post.quantity,
+        "median": float(post.median()),
+        "mass_at_zero": float(post.mass_at_zero),
+        "claimed_eps": None,
+        "exceeds": answer.exceeds,
+        "prior": list(post.prior),
+        "methods": [
+            {
+                "method": row.method,
+                "promise": row.promise,
+                "assumptions": list(row.assumptions),
+                "low": float(row.low),
+                "high": float(row.high),
+                "width": float(row.width),
+                "against_clopper_pearson": float(row.against_baseline),
+            }
+            for row in result
+        ],
+        "warnings": list(cautions(result)),
+    }
+    if answer.eps_if_gaussian is not None:
+        gaussian, ends = answer.eps_if_gaussian, answer.eps_if_gaussian.interval(answer.level)
+        out["delta"] = float(gaussian.family.parameter)
+        out["eps_if_gaussian"] = {"median": float(gaussian.median()), "low": float(ends.low), "high": float(ends.high)}
+    if fixed is not None:
+        out[fixed] = float(post.family.parameter)
+    out[f"claimed_{post.quantity}"] = answer.claimed
+    ready: dict[str, Any] = json_ready(out)
+    return ready
+
+
+def show(answer: Answer, console: Console) -> None:
+    """Print the answer for a person."""
+    result = answer.intervals
+    console.print(_title(answer))
+    console.print(_table(result))
+    console.print(_facts(answer))
+    console.print()
+    for line in sketch(answer.picture(), width=min(64, max(30, console.width - 24))):
+        console.print(Text("  " + line), no_wrap=True, crop=True)
+    console.print()
+    console.print(_notes(result))
+    warnings = cautions(result)
+    for text in warnings:
+        console.print(_hanging("! ", text, "bold yellow"))
+
+
+def _title(answer: Answer) -> Text:
+    post = answer.posterior
+    t = post.tally
+    text = Text()
+    text.append(f"{post.family.symbol}{post.family.given}", style="bold")
+    text.append(f"   TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}")
+    if t.n_positive and t.n_negative:
+        text.append(f"   FNR {short(float(t.fnr))}  FPR {short(float(t.fpr))}")
+    return text
+
+
+def _table(result: Intervals) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    for name, justify in (("", "left"), (f"{100 * result.level:g} % interval", "left"), ("width", "right")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("vs CP", justify="right", no_wrap=True)
+    table.add_column("promise", no_wrap=True)
+    table.add_column("assumes", no_wrap=True)
+    letters = _letters(result)
+    for row in result:
+        best = row.method == "bayes"
+        table.add_row(
+            Text(METHODS[row.method].label, style="bold" if best else ""),
+            Text(f"[{short(float(row.low))}, {short(float(row.high))}]", style="bold" if best else ""),
+            short(float(row.width)),
+            "" if row.method == "clopper-pearson" else percent(float(row.against_baseline)),
+            Text(row.promise, style=PROMISE_STYLE[row.promise]),
+            " ".join(letters[a] for a in row.assumptions),
+        )
+    return table
+
+
+def _facts(answer: Answer) -> Text:
+    post, symbol = answer.posterior, answer.posterior.family.symbol
+    text = Text(f"median {short(float(post.median()))}   Pr[{symbol} = 0] = {_probability(float(post.mass_at_zero))}")
+    if answer.claimed is not None and answer.exceeds is not None:
+        text.append(f"   Pr[{symbol} > {answer.claimed:g}] = ")
+        text.append(_probability(answer.exceeds), style="bold")
+    if answer.eps_if_gaussian is not None:
+        gaussian, ends = answer.eps_if_gaussian, answer.eps_if_gaussian.interval(answer.level)
+        text.append(f"\nε{gaussian.family.given}: median {short(float(gaussian.median()))}, credible interval ")
+        text.append(f"[{short(float(ends.low))}, {short(float(ends.high))}]", style="bold")
+    return text
+
+
+def _probability(p: float) -> str:
+    return "0" if p == 0 else f"{p:.3g}"
+
+
+def _letters(result: Intervals) -> dict[str, str]:
+    """A letter for each assumption, in the order in which they are met."""
+    letters: dict[str, str] = {}
+    for row in result:
+        for assumption in row.assumptions:
+            letters.setdefault(assumption, chr(ord("a") + len(letters)))
+    return letters
+
+
+def _notes(result: Intervals) -> RenderableType:
+    lines: list[RenderableType] = []
+    for row in result:
+        lines.append(_hanging(f"{row.promise:<11}", METHODS[row.method].meaning, PROMISE_STYLE[row.promise]))
+    for assumption, letter in _letters(result).items():
+        lines.append(_hanging(f"{letter:<11}", assumption, "dim"))
+    return Group(*lines)
+
+
+def _hanging(head: str, text: str, style: str) -> RenderableType:
+    grid = Table.grid(padding=0)
+    grid.add_column(width=len(head), no_wrap=True)
+    grid.add_column()
+    grid.add_row(Text(head, style=style), Text(text))
+    return Padding(grid, (0, 0, 0, 0))

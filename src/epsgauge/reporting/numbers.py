@@ -1,0 +1,41 @@
+"""Numbers as people and JSON read them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A few decimals, ∞ for infinity, powers of ten where decimals would show nothing."""
+    if math.isinf(value):
+        return "∞"
+    if value == 0:
+        return "0"
+    if abs(value) < 0.5 * 10.0**-digits or abs(value) >= 1e6:
+        return f"{value:.2g}"
+    return f"{value:.{digits}f}" if abs(value) >= 0.05 else f"{value:.3g}"
+
+
+def percent(ratio: float) -> str:
+    """A change as −42 %; nothing where there is nothing to compare."""
+    if math.isnan(ratio):
+        return ""
+    whole = round(100 * ratio)
+    return f"{'−' if whole < 0 else '+' if whole > 0 else ''}{abs(whole)} %"
+
+
+def json_number(value: float | None) -> float | str | None:
+    """JSON has no infinity: it is the string "inf"; NaN, which means there is none, is null."""
+    if value is None or math.isnan(value):
+        return None
+    return "inf" if math.isinf(value) else float(value)
+
+
+def json_ready(value: Any) -> Any:
+    """A structure of dicts and lists with every number made fit for JSON."""
+    if isinstance(value, dict):
+        return {k: json_ready(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(v) for v in value]
+    return json_number(value) if isinstance(value, float) else value

@@ -1,0 +1,91 @@
+"""What a reader must know before believing a posterior: short warnings, each with what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from epsgauge.stats.methods import BASELINE, Intervals
+from epsgauge.stats.posterior import Posterior
+from epsgauge.stats.tally import Tally
+
+# The largest difference of cdfs up to which a posterior has hardly moved from its prior.
+HARDLY_MOVED = 0.1
+SMALL_CELL = 5
+CELLS = ("tp", "tn", "fp", "fn")
+
+
+def cautions(result: Intervals) -> tuple[str, ...]:
+    """The warnings that apply to the posterior of one tally and its intervals."""
+    posterior = result.posterior
+    found = [
+        _prior_alone(posterior, result.level),
+        _small_cells(posterior.tally),
+        _equal_rates(posterior.tally),
+        _large_delta(posterior),
+        _worse_than_chance(posterior.tally),
+        _no_proof(result),
+        None if posterior.family.assumption is None else f"This holds only if {posterior.family.assumption}.",
+    ]
+    return tuple(text for text in found if text)
+
+
+def _prior_alone(posterior: Posterior, level: float) -> str | None:
+    none = Posterior(Tally(tp=0, tn=0, fp=0, fn=0), posterior.family, posterior.prior)
+    at = none.quantile(np.linspace(0.02, 0.98, 25))
+    if np.abs(posterior.cdf(at) - none.cdf(at)).max() > HARDLY_MOVED:
+        return None
+    alone = none.interval(level)
+    return (
+        f"The posterior has hardly moved from the prior, which alone gives [{alone.low:.3g}, {alone.high:.3g}]: "
+        f"these counts say next to nothing about {posterior.family.symbol}. Use more samples or another rule."
+    )
+
+
+def _small_cells(tally: Tally) -> str | None:
+    small = [f"{cell.upper()} = {int(getattr(tally, cell))}" for cell in CELLS if getattr(tally, cell) < SMALL_CELL]
+    if not small:
+        return None
+    return f"{', '.join(small)}: below {SMALL_CELL} the prior weighs as much as the data. Read the guaranteed row too."
+
+
+def _equal_rates(tally: Tally) -> str | None:
+    n1, n0 = int(tally.n_positive), int(tally.n_negative)
+    if not n1 or not n0:
+        return None
+    x, y = float(tally.fnr), float(tally.fpr)
+    spread = np.sqrt(x * (1 - x) / n1 + y * (1 - y) / n0)
+    if abs(x - y) > 2 * spread:
+        return None
+    return (
+        f"FNR = {x:.3g} and FPR = {y:.3g} are about equal: there the credible lower end lies above the true value "
+        "more often than its level says, in up to 1 of 5 runs where 1 of 20 is meant."
+    )
+
+
+def _large_delta(posterior: Posterior) -> str | None:
+    n = int(posterior.tally.n_samples)
+    if posterior.quantity != "eps" or float(posterior.family.parameter) * n < 1:
+        return None
+    delta = float(posterior.family.parameter)
+    return (
+        f"δ·N = {delta * n:.3g} is not below 1: so large a δ allows that whole records leak. "
+        f"Use δ below 1/N = {1 / n:.2g}."
+    )
+
+
+def _worse_than_chance(tally: Tally) -> str | None:
+    if not tally.n_positive or not tally.n_negative or tally.fnr + tally.fpr <= 1:
+        return None
+    return (
+        f"The attack is worse than chance (FNR + FPR = {float(tally.fnr + tally.fpr):.3g} > 1) and was read as its "
+        "opposite. Check the direction of its scores."
+    )
+
+
+def _no_proof(result: Intervals) -> str | None:
+    if not result["bayes"].low > 0 or result[BASELINE].low > 0:
+        return None
+    text = "The credible interval starts above 0, but the guaranteed one includes 0: this is no proof of a leak."
+    if result.posterior.quantity == "eps":
+        text += " Where nothing leaks and δ is small, the credible lower end is above 0 in practically every run."
+    return text
