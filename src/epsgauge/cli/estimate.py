@@ -23,7 +23,7 @@ def estimate(
     tn: Annotated[str, typer.Option(metavar="COUNT", help="Right guesses of b = 0.")],
     fp: Annotated[str, typer.Option(metavar="COUNT", help="Guesses of 1 where b = 0.")],
     fn: Annotated[str, typer.Option(metavar="COUNT", help="Guesses of 0 where b = 1.")],
-    delta: Annotated[float | None, typer.Option(help="The δ at which ε is estimated; with mu, the one at which ε is shown too.")] = None,
+    delta: Annotated[float | None, typer.Option(help="The δ at which ε is estimated, or with mu shown too.")] = None,
     eps: Annotated[float | None, typer.Option(help="The ε at which δ is estimated.")] = None,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.90,
     quantity: Annotated[Quantity, typer.Option(help="What to estimate; μ is of Gaussian DP.")] = Quantity.eps,
@@ -31,7 +31,7 @@ def estimate(
     claimed_delta: Annotated[float | None, typer.Option(help="The same for --quantity delta.")] = None,
     claimed_mu: Annotated[float | None, typer.Option(help="The same for --quantity mu.")] = None,
     prior: Annotated[tuple[float, float], typer.Option(help="Shapes of the Beta prior of both rates.")] = (0.5, 0.5),
-    figure: Annotated[Path | None, typer.Option(help="Also draw the posterior into this .svg, .png or .pdf file.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw it into this .svg, .png or .pdf file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Estimate the ε, δ or μ that an attack with these counts shows."""

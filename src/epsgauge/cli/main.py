@@ -34,7 +34,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
     """Options before the command."""
 
@@ -44,7 +44,7 @@ def main() -> None:
     try:
         app()
     except EpsgaugeError as error:
-        print(f"error: {error}", file=sys.stderr)
+        typer.echo(f"error: {error}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

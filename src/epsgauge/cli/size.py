@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ import typer
 
 def size(
     delta: Annotated[float, typer.Option(help="The δ at which ε will be estimated.")],
-    accuracy: Annotated[float | None, typer.Option(help="Balanced accuracy that the attack is assumed to have.")] = None,
+    accuracy: Annotated[float | None, typer.Option(help="Balanced accuracy that the attack may have.")] = None,
     fnr: Annotated[float | None, typer.Option(help="Its FNR, with --fpr, instead of --accuracy.")] = None,
     fpr: Annotated[float | None, typer.Option(help="Its FPR.")] = None,
     half_width: Annotated[float | None, typer.Option(help="Wanted: ε within ± this.")] = None,
@@ -24,15 +25,23 @@ def size(
     from epsgauge.stats.methods import METHODS
     from epsgauge.stats.sizing import largest_eps, sample_size
 
+    one_sided = level if half_width is None else (1 + level) / 2  # the level of the interval's lower end
     plans = []
     for name, method in METHODS.items():
         n = sample_size(
-            delta=delta, level=level, half_width=half_width, lower_bound=lower_bound, accuracy=accuracy, fnr=fnr, fpr=fpr, method=name
+            delta=delta,
+            level=level,
+            half_width=half_width,
+            lower_bound=lower_bound,
+            accuracy=accuracy,
+            fnr=fnr,
+            fpr=fpr,
+            method=name,
         )
-        most = None if n is None else largest_eps(n, delta=delta, level=(1 + level) / 2 if half_width else level, method=name)
+        most = None if n is None else largest_eps(n, delta=delta, level=one_sided, method=name)
         plans.append(Plan(name, method.label, method.promise, n, most))
     if as_json:
-        rows = [{"method": p.method, "promise": p.promise, "n_samples": p.n_samples, "largest_eps": p.largest_eps} for p in plans]
+        rows = [asdict(plan) for plan in plans]
         typer.echo(json.dumps(json_ready({"delta": delta, "level": level, "methods": rows}), indent=2))
         return
     from rich.console import Console

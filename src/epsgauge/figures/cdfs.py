@@ -36,7 +36,9 @@ def cdfs(posteriors: Mapping[str, Posterior]) -> Cdfs:
     """The curves of one or more posteriors of the same quantity, by label."""
     quantities = {p.quantity for p in posteriors.values()}
     if len(quantities) != 1 or any(p.shape for p in posteriors.values()):
-        raise InvalidInput(f"curves are drawn of single posteriors of one quantity, but got {', '.join(sorted(quantities)) or 'none'}.")
+        raise InvalidInput(
+            f"curves are drawn of single posteriors of one quantity, but got {', '.join(sorted(quantities)) or 'none'}."
+        )
     first = next(iter(posteriors.values()))
     right = max(float(p.isf(TAIL)) for p in posteriors.values())
     quantiles = [np.asarray(p.quantile(np.linspace(0.01, 0.99, 50))) for p in posteriors.values()]

@@ -36,6 +36,7 @@ class Density:
 
     quantity: str
     symbol: str
+    given: str  # what is fixed: " at δ = 1e-05"
     x: Floats
     pdf: Floats
     mass_at_zero: float
@@ -54,7 +55,9 @@ def density(
 ) -> Density:
     """The picture of one posterior, of ε, δ or μ; `claimed` is the value that an accountant promises."""
     if posterior.shape:
-        raise InvalidInput(f"a density is drawn of one tally, but the posterior has the shape {posterior.shape}. Index it.")
+        raise InvalidInput(
+            f"a density is drawn of one tally, but the posterior has the shape {posterior.shape}. Index it."
+        )
     for method in methods:
         if method not in METHODS:
             raise InvalidInput(f"method must be one of {', '.join(METHODS)}, but got {method!r}.")
@@ -65,12 +68,13 @@ def density(
         Bar(name, METHODS[name].label, METHODS[name].promise, float(every[name].low), float(every[name].high))
         for name in methods
     )
-    x = _grid(posterior, claimed)
+    x = _grid(posterior, claimed, bars)
     pdf = posterior.pdf(x)
     good = np.isfinite(pdf)
     return Density(
         quantity=posterior.quantity,
         symbol=posterior.family.symbol,
+        given=posterior.family.given,
         x=x[good],
         pdf=pdf[good],
         mass_at_zero=float(posterior.mass_at_zero),
@@ -81,19 +85,22 @@ def density(
     )
 
 
-def _grid(posterior: Posterior, claimed: float | None) -> Floats:
+def _grid(posterior: Posterior, claimed: float | None, bars: Sequence[Bar]) -> Floats:
     """From 0, or from where the mass begins if that is far away, to the tail; dense where the mass is."""
     begin, end = float(posterior.quantile(TAIL)), float(posterior.isf(TAIL))
+    top = posterior.family.top
+    if begin == end:  # practically all mass at 0
+        end = min(1.0, top)
     spread = end - begin
-    if spread == 0:  # all mass at 0
-        begin, end = 0.0, 1.0 if posterior.family.top == np.inf else posterior.family.top
-    shown = [begin, end] if claimed is None else [begin, end, claimed]
+    # a bar that ends a little beyond the tail is shown whole, one that goes on for long is not
+    shown = [begin, end, *(bar.high for bar in bars if bar.high < end + 0.5 * spread)]
+    if claimed is not None:
+        shown.append(claimed)
     left, right = min(shown), max(shown)
     if left < 2 * spread:  # near enough to show 0, which means no leak
         left = 0.0
-    right = min(right + 0.04 * (right - left), posterior.family.top)
+    right += 0.04 * (right - left)
     even = np.linspace(left, right, POINTS)
-    if right == posterior.family.top:
-        even = even[:-1]
-    quantiles = np.asarray(posterior.quantile(np.linspace(0.005, 0.995, POINTS // 2)))
-    return np.unique(np.concatenate([even, quantiles[(quantiles > left) & (quantiles < right)]]))
+    quantiles = np.asarray(posterior.quantile(np.linspace(TAIL, 1 - TAIL, POINTS // 2)))
+    grid = np.unique(np.concatenate([even, quantiles[(quantiles > left) & (quantiles < right)]]))
+    return grid[grid < top]

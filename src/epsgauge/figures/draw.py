@@ -1,21 +1,18 @@
 """Draws what the other modules of this room compute, with matplotlib; every function returns a Figure.
 
-No global state of matplotlib is touched: figures are made directly, not by pyplot. `save` writes SVG, PNG or PDF,
-the same bytes for the same picture.
+No global state of matplotlib is touched: figures are made directly, not by pyplot. `save` writes one to a file.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.figures import style
+from epsgauge.figures.canvas import Place, halo, label, new_figure, save, square, styled, zoom
 from epsgauge.figures.cdfs import Cdfs
 from epsgauge.figures.contours import Between, Contours
 from epsgauge.figures.density import Density
@@ -26,160 +23,139 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = ("svg", "png", "pdf")
-
-
-def save(figure: Figure, path: str | Path, *, title: str = "", description: str = "") -> Path:
-    """Write a figure; the suffix of `path` says as what."""
-    target = Path(path)
-    kind = target.suffix.lstrip(".").lower()
-    if kind not in FORMATS:
-        raise InvalidInput(f"a figure's file must end in {', '.join('.' + f for f in FORMATS)}, but got {str(path)!r}.")
-    if not target.parent.is_dir():
-        raise InvalidInput(f"a figure's folder must exist, but got {str(target.parent)!r}. Make it first.")
-    about = {"Title": title, "Subject" if kind == "pdf" else "Description": description}
-    meta: dict[str, Any] = {key: value for key, value in about.items() if value}
-    # no date and no version, so that the same picture is the same file
-    meta |= {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[kind]
-    with _style():
-        figure.savefig(target, format=kind, metadata=meta)
-    return target
+__all__ = ["advantage", "cdfs", "contours", "convergence", "density", "region", "save", "sizes"]
+# A point mass below this is not worth a mark.
+VISIBLE_MASS = 1e-4
 
 
 def density(shown: Density) -> Figure:
     """The posterior density with its point mass at 0, the intervals below it and the claimed value."""
-    with _style():
-        figure = _figure(style.WIDTH, 2.55)
-        axes, below = figure.subplots(2, 1, sharex=True, height_ratios=[3.2, 0.34 + 0.33 * len(shown.bars)])
+    with styled():
+        room = 0.16 + 0.3 * len(shown.bars)
+        figure = new_figure(style.WIDTH, 1.85 + room)
+        axes, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.4, room])
         axes.fill_between(shown.x, shown.pdf, color=style.BLUE, alpha=0.12, linewidth=0)
         axes.plot(shown.x, shown.pdf, color=style.BLUE)
-        top = 1.08 * float(shown.pdf.max())
-        span = float(shown.x[-1] - shown.x[0])
-        if shown.x[0] == 0 and shown.mass_at_zero > 0:
+        left, right, top = float(shown.x[0]), float(shown.x[-1]), 1.08 * float(shown.pdf.max()) or 1.0
+        if left == 0 and shown.mass_at_zero >= VISIBLE_MASS:
             axes.plot([0], [0], marker="o", color=style.BLUE, markersize=4, clip_on=False, zorder=5)
-            axes.annotate(
-                f"point mass at 0: {shown.mass_at_zero:.2g}",
-                (0, 0),
-                (0.06 * span, 0.10 * top),
+            axes.set_title(
+                f"● Pr[{shown.symbol} = 0] = {shown.mass_at_zero:.3g}",
+                loc="left",
+                color=style.BLUE,
                 fontsize=style.SMALL,
-                arrowprops={"arrowstyle": "-", "linewidth": 0.5, "shrinkB": 3},
             )
         if shown.claimed is not None:
             for pane in (axes, below):
                 pane.axvline(shown.claimed, color=style.BLACK, linewidth=1.0, dashes=(4, 2))
-            right = shown.claimed > shown.x[0] + 0.6 * span
-            axes.annotate(
-                f"claimed {shown.symbol} = {shown.claimed:g}",
-                (shown.claimed, 0.97 * top),
-                (-3 if right else 3, 0),
-                textcoords="offset points",
-                ha="right" if right else "left",
-                va="top",
-                fontsize=style.SMALL,
-            )
-        axes.set_ylim(0, top)
-        axes.set_ylabel(f"posterior density of {shown.symbol}")
+            place = (-3, 0, "right", "top") if shown.claimed > left + 0.6 * (right - left) else (3, 0, "left", "top")
+            text = f"claimed {shown.symbol} = {shown.claimed:g}"
+            label(axes, text, (shown.claimed, 0.98 * top), place, **halo())
+        axes.set(ylim=(0, top), ylabel="posterior density")
         axes.tick_params(labelbottom=False)
         _bars(below, shown)
-        below.set_xlabel(f"{shown.symbol}")
-        below.set_xlim(float(shown.x[0]), float(shown.x[-1]))
+        below.set(xlabel=f"{shown.symbol}{shown.given}", xlim=(left, right))
         return figure
 
 
 def region(shown: Region, grown: Sequence[Region] = ()) -> Figure:
     """R(ε, δ) with names at its corners; `grown` are regions of larger ε, drawn as outlines."""
-    with _style():
-        figure = _figure(style.WIDTH, 3.25)
+    with styled():
+        figure = new_figure(style.WIDTH, 3.25)
         axes = figure.subplots()
-        _square(axes)
+        square(axes)
         for other in grown:
-            _outline(axes, other, color=style.GREY, linewidth=0.7, linestyle=(0, (3, 2)))
-            x, y = other.corners[1]
-            axes.annotate(f"ε = {other.eps:g}", (x, y), (-2, -2), textcoords="offset points", ha="right", va="top")
+            _fill(axes, other, fill=False, edgecolor=style.GREY, linewidth=0.7, linestyle=(0, (3, 2)))
+            label(axes, f"ε = {other.eps:g}", other.corners[1], (4, 3, "left", "bottom"), color=style.GREY)
         _fill(axes, shown, facecolor=style.REGION, edgecolor=style.BLUE, linewidth=1.2)
         axes.text(0.5, 0.5, f"R(ε, δ)\nε = {shown.eps:g}, δ = {shown.delta:g}", ha="center", va="center")
-        names = {
-            (0, "(0, 1 − δ)"): (5, -2, "left", "center"),
-            (1, "(v, v)"): (-4, -4, "right", "top"),
-            (2, "(1 − δ, 0)"): (-6, 8, "right", "center"),
-            (4, "(1, δ)"): (-5, 4, "right", "bottom"),
-            (5, "(1 − v, 1 − v)"): (4, 4, "left", "bottom"),
-            (6, "(δ, 1)"): (6, -6, "left", "center"),
-        }
-        for (corner, name), (dx, dy, ha, va) in names.items():
-            at = tuple(shown.corners[corner])
-            axes.plot(*at, marker="o", markersize=3.5, color=style.BLUE, clip_on=False, zorder=4)
-            axes.annotate(name, at, (dx, dy), textcoords="offset points", ha=ha, va=va, fontsize=style.SMALL)
+        for corner, (name, place) in zip(shown.corners, _corner_names(shown), strict=True):
+            if name:
+                axes.plot(*corner, marker="o", markersize=3.5, color=style.BLUE, clip_on=False, zorder=4)
+                label(axes, name, corner, place)
         return figure
 
 
 def advantage(shown: Advantage) -> Figure:
     """R(ε, δ), the line of the largest advantage and the vertex where it touches."""
-    with _style():
-        figure = _figure(style.WIDTH, 3.25)
+    with styled():
+        figure = new_figure(style.WIDTH, 3.25)
         axes = figure.subplots()
-        _square(axes)
+        square(axes)
         _fill(axes, shown.region, facecolor=style.REGION, edgecolor=style.BLUE, linewidth=1.2)
         axes.text(0.5, 0.5, f"R(ε, δ)\nε = {shown.region.eps:g}, δ = {shown.region.delta:g}", ha="center", va="center")
         axes.plot(*shown.line.T, color=style.RED, dashes=(4, 2), clip_on=False)
         axes.plot(*shown.vertex, marker="o", markersize=5, color=style.RED, zorder=4)
-        axes.annotate(
-            f"FNR + FPR = 1 − {shown.bound:.3f}",
-            tuple(shown.vertex),
-            (-3, -14),
-            textcoords="offset points",
-            ha="left",
-            va="top",
-            fontsize=style.SMALL,
+        label(
+            axes,
+            f"FNR + FPR\n= 1 − {shown.bound:.3f}",
+            (0.03, 0.04),
+            (0, 0, "left", "bottom"),
+            color=style.RED,
         )
+        label(axes, "(v, v)", shown.vertex, (6, 4, "left", "bottom"))
         return figure
 
 
 def contours(shown: Contours) -> Figure:
     """Contours of the joint posterior, the rectangle and both pairs of regions."""
-    with _style():
-        figure = _figure(style.WIDTH, 3.6)
+    with styled():
+        figure = new_figure(style.WIDTH, 4.12)
         axes = figure.subplots()
-        _joint(axes, shown)
+        handles = _joint(axes, shown)
+        zoom(axes, max(float(outline.points.max()) for outline in shown.outlines))
+        figure.legend(handles=handles, loc="outside lower left")
         return figure
 
 
-def convergence(panels: Sequence[Contours]) -> Figure:
-    """Four joint posteriors side by side; the hatched area is where ε is within its interval."""
-    with _style():
-        figure = _figure(2 * style.WIDTH, 6.6)
-        for axes, shown, letter in zip(figure.subplots(2, 2).ravel(), panels, "abcd", strict=True):
-            _joint(axes, shown)
-            low, high = shown.credible.inner.eps, shown.credible.outer.eps
-            axes.set_title(f"({letter}) N = {shown.n_samples},  ε in [{low:.2g}, {high:.2g}]")
+def convergence(panels: Sequence[Contours], titles: Sequence[str]) -> Figure:
+    """Joint posteriors of more and more samples; the hatched area is where ε is within its interval."""
+    with styled():
+        figure = new_figure(2 * style.WIDTH, 7.5)
+        for axes, shown, title in zip(figure.subplots(2, 2).ravel(), panels, titles, strict=True):
+            handles = _joint(axes, shown, named=False)
+            axes.set_title(title)
+        figure.legend(handles=handles, loc="outside lower center", ncols=2)
         return figure
 
 
 def sizes(shown: Sizes) -> Figure:
     """Both ends of every method's interval against the number of samples, with the band that is wanted."""
-    with _style():
-        figure = _figure(style.WIDTH, 2.9)
+    with styled():
+        figure = new_figure(style.WIDTH, 2.9)
         axes = figure.subplots()
-        axes.fill_between(
-            shown.n_samples, shown.centre - shown.half_width, shown.centre + shown.half_width, color=style.PALE, linewidth=0
-        )
+        n, band = shown.n_samples, (shown.centre - shown.half_width, shown.centre + shown.half_width)
+        axes.fill_between(n, *band, color=style.PALE, linewidth=0)
+        sides = {"jeffreys": (-2, "right")}  # Jeffreys and Clopper-Pearson get there together: one label on each side
         for ends in shown.methods:
-            look: dict[str, Any] = {"color": style.METHOD_COLOURS[ends.method], "dashes": style.METHOD_DASHES[ends.method]}
-            axes.plot(shown.n_samples, ends.high, label=ends.label, **look)
-            axes.plot(shown.n_samples, ends.low, **look)
-        axes.set_xlabel("samples N")
-        axes.set_ylabel("ends of the interval for ε")
+            colour = style.METHOD_COLOURS[ends.method]
+            for end, name in ((ends.high, ends.label), (ends.low, None)):
+                axes.plot(n, end, label=name, color=colour, dashes=style.METHOD_DASHES[ends.method])
+            if ends.reached is not None and ends.at_reached is not None:
+                axes.plot([ends.reached] * 2, ends.at_reached, color=colour, linewidth=0.8, marker="o", markersize=3)
+                dx, ha = sides.get(ends.method, (2, "left"))
+                middle = (ends.reached, sum(ends.at_reached) / 2)
+                label(axes, f"{ends.reached}", middle, (dx, 0, ha, "center"), rotation=90)
+        at = int(0.06 * len(n))
+        axes.annotate(
+            "", (n[at], band[0][at]), (n[at], band[1][at]), arrowprops={"arrowstyle": "<->", "shrinkA": 0, "shrinkB": 0}
+        )
+        label(axes, f"± {shown.half_width:g}", (n[at], shown.centre[at]), (4, 0, "left", "center"))
+        axes.set(xlabel="samples N", ylabel=f"ends of the {100 * shown.level:g} % interval for ε", ylim=(-0.02, None))
         axes.legend()
         return figure
 
 
 def cdfs(shown: Cdfs) -> Figure:
     """Distribution functions, one stroke each."""
-    with _style():
-        figure = _figure(style.WIDTH, 2.4)
+    with styled():
+        figure = new_figure(style.WIDTH, 2.4)
         axes = figure.subplots()
-        for curve, colour, dashes in zip(shown.curves, style.SERIES_COLOURS, style.SERIES_DASHES, strict=False):
-            axes.plot(shown.x, curve.cdf, color=colour, dashes=dashes, label=curve.label)
+        for place, curve in enumerate(shown.curves):
+            look = style.SERIES[place % len(style.SERIES)]
+            axes.plot(
+                shown.x, curve.cdf, color=look.colour, dashes=look.dashes, linewidth=look.width, label=curve.label
+            )
         axes.set_xlim(0, float(shown.x[-1]))
         axes.set_ylim(0, 1.02)
         axes.set_xlabel(shown.symbol)
@@ -191,66 +167,54 @@ def cdfs(shown: Cdfs) -> Figure:
 # Pieces
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtra("this needs matplotlib. Install it with: pip install 'epsgauge[plot]'") from None
-    with matplotlib.rc_context(style.RC):  # type: ignore[arg-type]
-        yield
-
-
-def _figure(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
 def _bars(axes: Axes, shown: Density) -> None:
-    """Intervals as bars, one a line, labelled above; an infinite one ends in an arrow."""
-    right = float(shown.x[-1])
+    """Intervals as bars, one a line, labelled above; one that goes on beyond the axis ends in an arrow."""
+    left, right = float(shown.x[0]), float(shown.x[-1])
     for place, bar in enumerate(reversed(shown.bars)):
         colour = style.METHOD_COLOURS[bar.method]
-        end = min(bar.high, right)
-        axes.plot([bar.low, end], [place, place], color=colour, linewidth=2.5, solid_capstyle="butt")
+        axes.plot([bar.low, min(bar.high, right)], [place, place], color=colour, linewidth=2.5, solid_capstyle="butt")
         if bar.high > right:
             axes.plot([right], [place], marker=">", color=colour, markersize=6, clip_on=False)
-        high = "∞)" if math.isinf(bar.high) else f"{bar.high:.3g}]"
         kind = {"credible": "credible", "guaranteed": "confidence", "estimate": "interval"}[bar.promise]
-        axes.annotate(
-            f"{bar.label}, {100 * shown.level:g} % {kind}: [{bar.low:.2g}, {high}",
-            (float(shown.x[0]), place),
-            (2, 3),
-            textcoords="offset points",
-            ha="left",
-            va="bottom",
-            fontsize=style.SMALL,
-        )
-    axes.set_ylim(-0.5, len(shown.bars) - 0.1)
-    axes.set_yticks([])
+        text = f"{bar.label} {100 * shown.level:g} % {kind} {_interval(bar.low, bar.high)}"
+        label(axes, text, (left, place), (2, 2.5, "left", "bottom"), **halo())
+    axes.set(ylim=(-0.4, len(shown.bars) - 0.2), yticks=[])
     axes.spines["left"].set_visible(False)
 
 
-def _square(axes: Axes) -> None:
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="FNR", ylabel="FPR")
-    ticks = [0, 0.25, 0.5, 0.75, 1]
-    axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
-    axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(True)
+def _interval(low: float, high: float) -> str:
+    """Both ends with as many decimals as tell them apart well."""
+    if math.isinf(high):
+        return f"[{low:.2f}, ∞)" if low else "[0, ∞)"
+    if low == high:
+        return f"[{low:g}, {high:g}]"
+    width = high - low
+    decimals = max(0, min(9, (2 if width >= 0.1 else 1) - math.floor(math.log10(width))))
+    return f"[{low:.{decimals}f}, {high:.{decimals}f}]" if low else f"[0, {high:.{decimals}f}]"
+
+
+def _corner_names(shown: Region) -> tuple[tuple[str, Place], ...]:
+    """What stands at each corner of a region, and where; nothing at the corners of the square itself."""
+    low, high = ("(v, v)", (5, 4, "left", "bottom")), ("(1 − v, 1 − v)", (-5, -4, "right", "top"))
+    if shown.delta == 0:
+        nowhere = ("", (0, 0, "left", "bottom"))
+        return nowhere, low, nowhere, high
+    return (
+        ("(0, 1 − δ)", (5, -2, "left", "center")),
+        low,
+        ("(1 − δ, 0)", (-5, 9, "center", "bottom")),
+        ("", (0, 0, "left", "bottom")),
+        ("(1, δ)", (5, 0, "left", "center")),
+        high,
+        ("(δ, 1)", (0, 3, "center", "bottom")),
+        ("", (0, 0, "left", "bottom")),
+    )
 
 
 def _fill(axes: Axes, shown: Region, **look: Any) -> None:
     from matplotlib.patches import Polygon
 
     axes.add_patch(Polygon(shown.corners, closed=True, **look))
-
-
-def _outline(axes: Axes, shown: Region, **look: Any) -> None:
-    from matplotlib.patches import Polygon
-
-    axes.add_patch(Polygon(shown.corners, closed=True, fill=False, **look))
 
 
 def _between(axes: Axes, shown: Between, **look: Any) -> None:
@@ -263,8 +227,42 @@ def _between(axes: Axes, shown: Between, **look: Any) -> None:
     axes.add_patch(PathPatch(Outline(np.vstack(parts), np.concatenate(codes)), **look))
 
 
-def _joint(axes: Axes, shown: Contours) -> None:
-    _square(axes)
-    _between(axes, shown.credible, facecolor="none", edgecolor=style.BLUE, hatch="////", linewidth=1.0)
-    order = np.argsort(shown.levels)
-    axes.contour(shown.fnr, shown.fpr, shown.density, levels=shown.levels[order], colors=style.BLACK, linewidths=0.7)
+def _joint(axes: Axes, shown: Contours, *, named: bool = True) -> list[Any]:
+    """The joint posterior with its regions; returns what a legend needs."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch, Rectangle
+
+    square(axes)
+    bayes, percent = shown.credible, f"{100 * shown.level:g} %"
+    _between(axes, bayes, facecolor=style.REGION, edgecolor=style.SKY, hatch="//////", linewidth=0)
+    _between(axes, bayes, fill=False, edgecolor=style.BLUE, linewidth=1.0)
+    named_interval = f" [{bayes.inner.eps:.3f}, {bayes.outer.eps:.3f}]" if named else ""
+    text = f"{bayes.label} {percent} credible interval{named_interval}"
+    handles: list[Any] = [Patch(facecolor=style.REGION, edgecolor=style.BLUE, hatch="//////", label=text)]
+    if shown.other is not None:
+        red: dict[str, Any] = {
+            "color": style.METHOD_COLOURS[shown.other.method],
+            "linewidth": 1.1,
+            "linestyle": (0, (1.5, 1.5)),
+        }
+        for edge in (shown.other.inner, shown.other.outer):
+            _fill(axes, edge, fill=False, **red)
+        ends = f"[{shown.other.inner.eps:.3f}, {shown.other.outer.eps:.3f}]"
+        text = f"{shown.other.label} {percent} {ends}: holds {100 * shown.other.mass:.1f} %"
+        handles.append(Line2D([], [], label=text, **red))
+    if shown.rectangle is not None:
+        (x, x_end), (y, y_end) = shown.rectangle.fnr, shown.rectangle.fpr
+        look: dict[str, Any] = {
+            "fill": False,
+            "edgecolor": style.METHOD_COLOURS[shown.rectangle.method],
+            "linewidth": 1.3,
+        }
+        axes.add_patch(Rectangle((x, y), x_end - x, y_end - y, zorder=3, **look))
+        handles.append(Patch(label=f"its rectangle of rates: holds {100 * shown.rectangle.mass:.1f} %", **look))
+    for outline in shown.outlines:
+        axes.plot(*outline.points.T, color=style.BLACK, linewidth=0.7)
+    masses = ", ".join(f"{100 * outline.mass:g}" for outline in shown.outlines)
+    handles.append(
+        Line2D([], [], color=style.BLACK, linewidth=0.7, label=f"contours around {masses} % of the posterior")
+    )
+    return handles

@@ -44,9 +44,7 @@ class Sizes:
     methods: tuple[Ends, ...]
 
 
-def sizes(
-    n_samples: ArrayLike, *, accuracy: float, half_width: float, delta: float, level: float = 0.90
-) -> Sizes:
+def sizes(n_samples: ArrayLike, *, accuracy: float, half_width: float, delta: float, level: float = 0.90) -> Sizes:
     """From the expected counts at each N in `n_samples`, half of them with b = 1."""
     n = checks.numbers("n_samples", n_samples)
     methods = []
@@ -62,10 +60,13 @@ def sizes(
 
 
 def _centre(n: Floats, methods: list[Ends]) -> Floats:
-    middles = [(m.reached, 0.5 * sum(m.at_reached)) for m in methods if m.reached is not None and m.at_reached is not None]
+    middles = [
+        (m.reached, 0.5 * sum(m.at_reached)) for m in methods if m.reached is not None and m.at_reached is not None
+    ]
     if not middles:
         return 0.5 * (methods[0].low + methods[0].high)
-    line = np.polynomial.Polynomial.fit(*np.transpose(middles), deg=min(1, len(middles) - 1))
+    x, y = np.transpose(middles)
+    line = np.polynomial.Polynomial.fit(x, y, deg=min(1, len(middles) - 1))
     return np.asarray(line(n))
 
 

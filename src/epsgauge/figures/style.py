@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
     "#000000",
@@ -19,9 +21,25 @@ PALE = "#E4E4E4"
 # Dashes are (on, off, …) in points; () is solid. Each series differs in stroke too, for print in grey.
 METHOD_COLOURS = {"bayes": BLUE, "jeffreys": ORANGE, "clopper-pearson": RED}
 METHOD_DASHES: dict[str, tuple[float, ...]] = {"bayes": (), "jeffreys": (5, 2), "clopper-pearson": (1.5, 1.5)}
-SERIES_COLOURS = (BLACK, BLUE, GREEN, PURPLE)
-SERIES_DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (6, 2, 1.5, 2))
 REGION = "#DCE9F2"
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """How one curve of several is drawn."""
+
+    colour: str
+    dashes: tuple[float, ...]
+    width: float
+
+
+# The first is the baseline: broad and pale, so that curves that coincide with it can be seen on it.
+SERIES = (
+    Stroke("#B8B8B8", (), 3.6),
+    Stroke(BLUE, (5, 2), 1.4),
+    Stroke(RED, (1.5, 1.5), 1.4),
+    Stroke(PURPLE, (6, 2, 1.5, 2), 1.4),
+)
 
 # Half a page of a two-column paper, in inches and points.
 WIDTH = 3.4

@@ -24,15 +24,15 @@ def rounds_to(number: float, text: str, *, unit: float | None = None) -> bool:
     if not math.isfinite(value) or not math.isfinite(number):
         return value == number or (math.isnan(value) and not math.isfinite(number))
     half = 0.5 * (unit_of(text) if unit is None else unit)
-    return abs(value - number) <= half * (1 + 1e-9)
+    return bool(abs(value - number) <= half * (1 + 1e-9))
 
 
 @dataclass(frozen=True)
 class Compared:
     """One number of the paper. `printed` is None where the paper gives none and ours is only for comparison.
 
-    `unit` is set where the text is rougher than its digits ("approximately 1,500"); `note` is the key of the
-    sentence in `epsgauge.paper.notes` that explains a difference.
+    `unit` is the last digit that counts, where the text is rougher ("approximately 1,500") or finer (0, meant
+    exactly) than it looks; `note` is the key of the sentence in `epsgauge.paper.notes` that explains a difference.
     """
 
     printed: str | None
@@ -59,7 +59,7 @@ class Compared:
         if self.printed is None:
             return ""
         text = {"inf": "∞", NOTHING: "–"}.get(self.printed, self.printed.replace("-", "−"))
-        return text if self.unit is None else f"≈ {text}"
+        return f"≈ {text}" if self.unit is not None and self.unit > unit_of(self.printed) else text
 
     @property
     def recomputed_text(self) -> str:
@@ -71,8 +71,17 @@ class Compared:
             return "0"
         decimals = self.decimals
         if decimals is None:
-            decimals = 4 if self.printed is None else _decimals(self.printed) + 1
+            decimals = 4 if self.printed is None else self._telling_decimals(self.printed)
         return f"{number:.{decimals}f}".replace("-", "−")
+
+    def _telling_decimals(self, printed: str) -> int:
+        """One more than printed; more where that would leave the rounding open: 0.62503, not 0.625, is not 0.62."""
+        few = _decimals(printed) + 1
+        for decimals in range(few, few + 3):
+            gap = abs(round(self.recomputed, decimals) - value_of(printed))
+            if not math.isclose(gap, 0.5 * unit_of(printed)):
+                return decimals
+        return few
 
 
 def _decimals(text: str) -> int:

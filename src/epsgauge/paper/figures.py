@@ -8,20 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from epsgauge.errors import InvalidInput
 from epsgauge.figures import cdfs, contours, density, draw, region, sizes
 from epsgauge.paper import convergence, printed
+from epsgauge.paper.examples import WORKED, WORKED_DELTA, WORKED_LEVEL
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# The tally of the worked example (§3.2); level and δ are those that give the paper's numbers.
-EXAMPLE = Tally(tp=65, tn=75, fp=25, fn=35)
-EXAMPLE_DELTA = 0.05
-EXAMPLE_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,8 @@ def _region() -> Figure:
 
 
 def _contours() -> Figure:
-    posterior = estimate(EXAMPLE, delta=EXAMPLE_DELTA)
-    return draw.contours(contours.contours(posterior, level=EXAMPLE_LEVEL, method="clopper-pearson"))
+    posterior = estimate(WORKED, delta=WORKED_DELTA)
+    return draw.contours(contours.contours(posterior, level=WORKED_LEVEL, method="clopper-pearson"))
 
 
 def _sizes() -> Figure:
@@ -76,8 +75,16 @@ def _advantage() -> Figure:
 
 
 def _convergence() -> Figure:
-    posteriors = [estimate(tally, delta=convergence.DELTA) for tally in convergence.FOUND]
-    return draw.convergence([contours.contours(posterior, level=convergence.LEVEL) for posterior in posteriors])
+    titles, panels = [], []
+    for letter, t in zip("abcd", convergence.FOUND, strict=True):
+        panel = contours.contours(estimate(t, delta=convergence.DELTA), level=convergence.LEVEL)
+        low, high, found = panel.credible.inner.eps, panel.credible.outer.eps, "" if letter == "a" else "found: "
+        titles.append(
+            f"({letter}) N = {t.n_samples},  ε in [{low:#.2g}, {high:#.2g}]\n"
+            f"{found}TP {t.tp}, TN {t.tn}, FP {t.fp}, FN {t.fn}"
+        )
+        panels.append(panel)
+    return draw.convergence(panels, titles)
 
 
 _CDF = "Posterior distribution functions of ε for m samples a model, from the tallies of Table {}, δ = 1e-5."
@@ -87,8 +94,9 @@ FIGURES: tuple[PaperFigure, ...] = (
         "density",
         "1",
         "Posterior density and both intervals",
-        "CIFAR-10, worst case, trained with ε = 10: tally (TP, TN, FP, FN) = (487, 1, 512, 0), δ = 1e-5. The paper's own "
-        "axis ends at 0.26, below the density at 0, because its formula lacks the length of the boundary element.",
+        "CIFAR-10, worst case, trained with ε = 10: TP 487, TN 1, FP 512, FN 0 at δ = 1e-5. The axis of the paper's "
+        "figure ends below the density at 0, which is 0.325: most likely it shows the formula of Appendix C, which "
+        "lacks the length of the boundary element.",
         _density,
     ),
     PaperFigure(
@@ -102,16 +110,17 @@ FIGURES: tuple[PaperFigure, ...] = (
         "contours",
         "3",
         "Intervals as regions",
-        "Joint posterior of (FNR, FPR) for TP 65, TN 75, FP 25, FN 35 at δ = 0.05 and 95 %. The rectangle, Clopper-Pearson's "
-        "and not Jeffreys' as the paper says, holds 96.3 % of the posterior; the regions around it hold 99.8 %.",
+        "Joint posterior of (FNR, FPR) for TP 65, TN 75, FP 25, FN 35 at δ = 0.05 and 95 %. The rectangle is that of "
+        "Clopper-Pearson, not of Jeffreys as the paper says; it holds 96.3 % of the posterior, and the area between "
+        "its two regions 99.8 %.",
         _contours,
     ),
     PaperFigure(
         "sizes",
         "4",
         "Interval against number of samples",
-        "Ends of the 90 % interval for an attack of 60 % balanced accuracy, δ = 1e-5. An interval of ± 0.15 (grey) takes "
-        "544 samples with the Bayesian method, 1423 with Jeffreys and 1478 with Clopper-Pearson.",
+        "Ends of the 90 % interval for an attack of 60 % balanced accuracy at δ = 1e-5. An interval of ± 0.15 (grey) "
+        "takes 544 samples with the Bayesian method, 1423 with Jeffreys and 1478 with Clopper-Pearson.",
         _sizes,
     ),
     PaperFigure("cifar10-average", "5a", "CIFAR-10, average case, ε = 10", _CDF.format(8), _cdfs("cifar-avg-dp10")),
@@ -129,8 +138,8 @@ FIGURES: tuple[PaperFigure, ...] = (
         "convergence",
         "8",
         "Convergence of the joint posterior",
-        "95 % credible intervals at δ = 0.01. The paper prints the intervals but, beyond 4 trials, not the tallies: those of "
-        "(b), (c) and (d) are found, not printed. They are the first whose intervals round to the paper's.",
+        "95 % credible intervals at δ = 0.01. The paper prints the intervals but, beyond 4 trials, not the tallies: "
+        "those of (b), (c) and (d) are found, not printed; others fit the printed intervals too.",
         _convergence,
     ),
 )
@@ -150,7 +159,20 @@ def write(figure: PaperFigure, out: Path) -> tuple[Path, ...]:
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"--out must be a folder, but {str(out)!r} is a file. Give another path.")
     drawn = figure.make()
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"--out must be a folder that can be made, but {str(out)!r} cannot: {error.strerror}."
+        ) from None
     title = f"Figure {figure.number}: {figure.title}"
     paths = (out / f"{figure.stem}.{kind}" for kind in ("svg", "png"))
     return tuple(draw.save(drawn, path, title=title, description=figure.caption) for path in paths)
+
+
+def show(figure: PaperFigure, paths: tuple[Path, ...], console: Console) -> None:
+    """Say what was drawn, and where."""
+    console.print(Text.assemble((f"Figure {figure.number}", "bold"), f"  {figure.title}"))
+    console.print(Padding(Text(figure.caption, style="dim"), (0, 0, 0, 2)))
+    for path in paths:
+        console.print(Text(f"  {path}"), no_wrap=True, overflow="ignore", crop=False)

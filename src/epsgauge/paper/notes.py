@@ -7,20 +7,23 @@ from epsgauge.paper.compare import rounds_to, unit_of, value_of
 
 NOTES: dict[str, str] = {
     "integration": (
-        "The paper's Bayesian end is off by more than rounding, in its last digit: its two-dimensional numerical "
-        "integral is loose, while ours has been checked with ball arithmetic to 18 digits."
+        "The paper's last digit of this Bayesian end is off, most likely because its two-dimensional numerical "
+        "integral is loose; ours is checked against ball arithmetic."
     ),
     "corner": (
-        "With a count of 0 the posterior of a rate is a Beta(½, ·), whose density is infinite in the corner; the "
-        "paper's two-dimensional integral loses mass there, so the end is off, at the worst 5.9 for 6.44."
+        "With a count of 0 the density of a rate, a Beta(½, ·), is infinite at the edge, and a two-dimensional "
+        "numerical integral is looser still: at the worst it gives 5.9 for 6.44."
     ),
     "up": "The paper rounds this end up instead of to the nearest.",
     "ends": "The paper subtracts its rounded ends; the width of the exact interval rounds to another digit.",
     "widths": "The paper divides its rounded widths; from the exact widths the percentage is another.",
-    "side": "The paper divides its rounded widths and then rounds to the wrong side: −39.5 to −40, −13.8 to −13, −32.9 to −32.",
+    "side": (
+        "The paper divides its rounded widths and then rounds to the wrong side: −39.47 to −40, −13.8 to −13, "
+        "−32.9 to −32."
+    ),
     "slip": (
-        "The printed width is not the difference of the printed ends, 2.4 and 0.24: a slip, and the percentages of "
-        "CIFAR-10 average without DP at m = 10 inherit it."
+        "The printed width, 2.6 or 0.25, is not the difference of the printed ends, 2.4 or 0.24; the percentages "
+        "beside 2.6 follow from that slip."
     ),
     "range": "With the exact widths of the rows with m = 1 and a finite Clopper-Pearson interval it is 35.0–41.8 %.",
     "label-bayes": "The paper says 90 % and gives no δ, but the numbers are those of 95 % at δ = 0.05.",
@@ -32,8 +35,8 @@ NOTES: dict[str, str] = {
         "(FNR+, FPR+), and 1.736 is only the finite term at (FNR+, 0)."
     ),
     "samples": (
-        "The text says 1,000 samples, and 1,111 models a setting, for all; the rows of SST-2 without DP sum to 2,000, "
-        "and so does the number of models."
+        "The text says 1,000 samples and 1,111 models for every setting; each row of SST-2 without DP sums to 2,000 "
+        "samples, and those four rows take 2,222 models."
     ),
     "error": "The lower ends of Table 8, printed or exact, differ by 0.0002.",
     "density": (

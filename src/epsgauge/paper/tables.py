@@ -77,7 +77,9 @@ def _recomputed(table: printed.Table, labels: tuple[str, ...]) -> Table:
         methods = {}
         for name in METHODS:
             ours = every[name]
-            low, high, percentage = (float(np.asarray(a)[i]) for a in (ours.low, ours.high, 100 * ours.against_baseline))
+            low, high, percentage = (
+                float(np.asarray(a)[i]) for a in (ours.low, ours.high, 100 * ours.against_baseline)
+            )
             methods[name] = _cells(row, name, low, high, percentage)
         rows.append(Row(label, row.m, tally[i], methods))
     return Table(table.name, table.number, table.title, tuple(rows))

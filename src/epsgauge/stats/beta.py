@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import special
 
-from epsgauge.stats.arrays import Floats
+from epsgauge.stats.arrays import Floats, Ints
 
 # Mass that may be left outside the support window of one rate. It bounds the absolute error that
 # the window causes in a cdf, and lies far below the 1e-11 that is promised.
@@ -24,7 +26,8 @@ def stirling_error(z: Floats) -> Floats:
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / big**2) / big**2) / big**2) / big**2) / big
     small = np.minimum(z, 16.0)
     exact = special.gammaln(small) - ((small - 0.5) * np.log(small) - small + 0.5 * np.log(2 * np.pi))
-    return np.where(z > 16.0, series, exact)
+    out: Floats = np.where(z > 16.0, series, exact)
+    return out
 
 
 def log_peak(a: Floats, b: Floats) -> Floats:
@@ -43,18 +46,32 @@ def log_norm(a: Floats, b: Floats) -> Floats:
 
 def support(a: Floats, b: Floats) -> Floats:
     """The lower end of the window outside of which Beta(a, b) has no mass that counts."""
-    return np.where(a < REACHES_ZERO, 0.0, special.betaincinv(a, b, OUTSIDE))
+    out: Floats = np.where(a < REACHES_ZERO, 0.0, special.betaincinv(a, b, OUTSIDE))
+    return out
 
 
 def cdf(a: Floats, b: Floats, x: Floats, upper: Floats) -> Floats:
     """Pr[Beta(a, b) ≤ x], with `upper` = 1 − x given apart so that neither loses digits."""
     low = x <= upper  # the smaller of the two has more digits
     direct = special.betainc(np.where(low, a, b), np.where(low, b, a), np.where(low, x, upper))
-    return np.where(low, direct, 1.0 - direct)
+    out: Floats = np.where(low, direct, 1.0 - direct)
+    return out
 
 
-def density(a: Floats, b: Floats, norm: Floats, x: Floats, upper: Floats, log_x: Floats) -> Floats:
-    """x f(x) for rows of Beta(a, b): one shape a row, one row of nodes x each, with upper = 1 − x."""
+class Shapes(NamedTuple):
+    """Beta(a, b) with its norm −log B(a, b), one a row."""
+
+    a: Floats
+    b: Floats
+    norm: Floats
+
+    def pick(self, rows: Ints) -> Shapes:
+        return Shapes(self.a[rows], self.b[rows], self.norm[rows])
+
+
+def density(shapes: Shapes, x: Floats, upper: Floats, log_x: Floats) -> Floats:
+    """x f(x): one pair of shapes a row, one row of nodes x each, with upper = 1 − x."""
+    a, b, norm = shapes
     core = np.log(upper)
     core *= b[:, None]
     core += a[:, None] * log_x

@@ -19,6 +19,16 @@ LOG_WIDTH = 5.0
 
 
 @dataclass(frozen=True)
+class Window:
+    """The part of each line that matters, from one c² and s² to another; the start is next to x = 0."""
+
+    c_start: Floats
+    s_start: Floats
+    c_end: Floats
+    s_end: Floats
+
+
+@dataclass(frozen=True)
 class Piece:
     """Nodes on some of the lines: c², s² and 2c dc/dnode."""
 
@@ -28,17 +38,16 @@ class Piece:
     speed: Floats
 
 
-def pieces(
-    delta: Floats, b: Floats, c_start: Floats, s_start: Floats, c_end: Floats, s_end: Floats, rule: Rule
-) -> list[Piece]:
-    """Windows from c² = c_start to c_end, s² = s_start to s_end, in one piece each, or in two next to the corner.
+def pieces(window: Window, delta: Floats, b: Floats, rule: Rule) -> list[Piece]:
+    """Nodes for each window, in one piece, or in two next to the corner x = 0, y = 1 − δ.
 
-    `b` is the shape of 1 − y = δ + (1 − δ) c², whose power b − 1 has a branch point at c = i √δ. What it does to
-    the integrand is of the size (δ/c_end)^(b − ½), if the window comes close to it at all.
+    `b` is the shape of 1 − y = δ + (1 − δ) c², whose power b − 1 has a branch point at c = i √δ. Against the rest of
+    the integrand it is of the size (δ/c_end²)^(b − ½), and in the window at most δ/c_start².
     """
-    corner = (c_start < delta) & ((b - 0.5) * np.log(np.maximum(c_end / np.maximum(delta, 1e-300), 1.0)) < 30.0)
+    distance = np.log(np.maximum(window.c_end / np.maximum(delta, 1e-300), 1.0))
+    corner = (window.c_start < np.minimum(1e13 * delta, 0.25)) & ((b - 0.5) * distance < 30.0)
     rows = np.arange(len(corner))
-    cs, ss, ce, se = np.sqrt(c_start), np.sqrt(s_start), np.sqrt(c_end), np.sqrt(s_end)
+    cs, ss, ce, se = (np.sqrt(w) for w in (window.c_start, window.s_start, window.c_end, window.s_end))
     if not corner.any():
         return [_half_angle(rows, cs, ss, ce, se, rule)]
     out = []
@@ -54,16 +63,19 @@ def pieces(
     return out
 
 
-def graded(c_start: Floats, s_start: Floats, c_end: Floats, s_end: Floats, rule: Rule) -> list[Piece]:
+def graded(window: Window, rule: Rule) -> list[Piece]:
     """The same windows for shapes that are no multiples of ½: many pieces, in log c and then in log s.
 
     A power of c or s is an exponential there, so that any exponent is as smooth as any other; c_start and s_end
     must be above 0.
     """
-    rows = np.arange(len(c_start))
-    split = np.minimum(np.maximum(SPLIT**2, c_start), c_end)
+    rows = np.arange(len(window.c_start))
+    split = np.minimum(np.maximum(SPLIT**2, window.c_start), window.c_end)
     out = []
-    for start, end, by_c in ((c_start, split, True), (np.minimum(1.0 - split, s_start), s_end, False)):
+    for start, end, by_c in (
+        (window.c_start, split, True),
+        (np.minimum(1.0 - split, window.s_start), window.s_end, False),
+    ):
         first, width = 0.5 * np.log(start)[:, None], 0.5 * np.log(end / start)
         count = max(1, int(np.ceil(np.abs(width).max() / LOG_WIDTH)))
         step = (width / count)[:, None]

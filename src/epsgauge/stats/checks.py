@@ -69,7 +69,8 @@ def prior(value: tuple[float, float]) -> tuple[float, float]:
     array = numbers("prior", value)
     if array.shape != (2,):
         raise InvalidInput(f"prior must be the two shapes (a, b) of a Beta distribution, but got {value!r}.")
-    within("prior", value, f"two shapes from {MIN_PRIOR:g} to {MAX_COUNT:.0e}", (array >= MIN_PRIOR) & (array <= MAX_COUNT))
+    good = (array >= MIN_PRIOR) & (array <= MAX_COUNT)
+    within("prior", value, f"two shapes from {MIN_PRIOR:g} to {MAX_COUNT:.0e}", good)
     return float(array[0]), float(array[1])
 
 
@@ -85,7 +86,7 @@ def broadcast(**arrays: Floats | Ints) -> tuple[int, ...]:
 def _show(value: ArrayLike, bad: Bools) -> str:
     """The value itself, or the first bad entry of an array and where it stands."""
     if bad.ndim == 0:
-        return f"{value}"
+        return str(value)
     where = tuple(int(i) for i in np.argwhere(bad)[0])
     at = where[0] if len(where) == 1 else where
     return f"{np.asarray(value, dtype=np.float64)[where]:g} at index {at}"

@@ -44,8 +44,8 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
     for k in range(panels):
         z = (start + k * width)[:, None] + width[:, None] * rule.nodes
         t = -m[:, None] - z
-        px, gx = _along(ax, bx, nx, z, width)
-        _, gy = _along(ay, by, ny, t, width)
+        px, gx = _along(beta.Shapes(ax, bx, nx), z, width)
+        _, gy = _along(beta.Shapes(ay, by, ny), t, width)
         swept = sweep(rule, gx, gy, x_before=fx, y_before=sy)
         below += swept.below
         above += swept.above
@@ -64,7 +64,8 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _edge(a: Floats, low: Floats) -> Floats:
     """Φ⁻¹ of the start of a window; where that is 0, of the x below which x^a is nothing."""
-    return special.ndtri(np.maximum(low, beta.OUTSIDE ** (1.0 / np.minimum(a, 1.0))))
+    out: Floats = special.ndtri(np.maximum(low, beta.OUTSIDE ** (1.0 / np.minimum(a, 1.0))))
+    return out
 
 
 def _cdfs(ax: Floats, bx: Floats, ay: Floats, by: Floats, z: Floats, m: Floats) -> tuple[Floats, Floats]:
@@ -73,13 +74,14 @@ def _cdfs(ax: Floats, bx: Floats, ay: Floats, by: Floats, z: Floats, m: Floats) 
     return beta.cdf(ax, bx, x, x_up), beta.cdf(by, ay, y_up, y)
 
 
-def _along(a: Floats, b: Floats, norm: Floats, z: Floats, width: Floats) -> tuple[Floats, Floats]:
+def _along(shapes: beta.Shapes, z: Floats, width: Floats) -> tuple[Floats, Floats]:
     """x f(x) at x = Φ(z), and the density of x along the panel."""
     x = special.ndtr(z)
-    p = beta.density(a, b, norm, x, special.ndtr(-z), np.log(x))
+    p = beta.density(shapes, x, special.ndtr(-z), np.log(x))
     return p, p * _hazard(z, x) * width[:, None]
 
 
 def _hazard(z: Floats, x: Floats) -> Floats:
     """φ(z)/Φ(z), where x = Φ(z)."""
-    return np.exp(-0.5 * z * z) / (x * np.sqrt(2 * np.pi))
+    out: Floats = np.exp(-0.5 * z * z) / (x * np.sqrt(2 * np.pi))
+    return out

@@ -47,7 +47,8 @@ def _grid(posterior: Posterior) -> Floats:
     """Points from 0 to far out, dense where the posterior is: its quantiles, and evenly in between."""
     tails = np.geomspace(1e-9, 0.02, 16)
     inner = np.linspace(0.02, 0.98, 60)
-    knots = np.unique(np.concatenate([[0.0], posterior.quantile(tails), posterior.quantile(inner), posterior.isf(tails)]))
+    quantiles = posterior.quantile(np.concatenate([[0.0], tails, inner]))
+    knots = np.unique(np.concatenate([quantiles, posterior.isf(tails)]))
     even = np.linspace(0.0, knots[-1], GRID)
     return np.unique(np.concatenate([knots, even]))
 

@@ -36,9 +36,10 @@ class Joint:
     def rectangle_mass(self, *, fnr: tuple[float, float], fpr: tuple[float, float]) -> float:
         """Pr[fnr[0] ≤ FNR ≤ fnr[1] and fpr[0] ≤ FPR ≤ fpr[1]]."""
         mass = 1.0
-        for name, shapes, ends in (("fnr", self.fnr, fnr), ("fpr", self.fpr, fpr)):
-            low, high = checks.rate(name, ends)
-            mass *= float(np.diff(beta.cdf(*map(np.asarray, shapes), np.array([low, high]), 1 - np.array([low, high])))[0])
+        for name, (a, b), ends in (("fnr", self.fnr, fnr), ("fpr", self.fpr, fpr)):
+            x = checks.rate(name, ends)
+            below = beta.cdf(np.full(2, a), np.full(2, b), x, 1.0 - x)
+            mass *= float(below[1] - below[0])
         return mass
 
     def region_mass(self, *, eps: float, delta: float) -> float:

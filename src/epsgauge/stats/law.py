@@ -37,18 +37,21 @@ class Law:
 
     def quantile(self, p: Floats, q: Floats, index: Ints) -> Floats:
         """The smallest θ with cdf ≥ p of laws `index`; q = 1 − p is given too, so that either tail is exact."""
-        start = rough_quantile(self.family, self.fnr, self.fpr, index, roots.probit(p, q))
-        first = self._at_zero_and(start, index)
         out = np.where(p == 1, self.family.top, 0.0)
-        todo = np.flatnonzero((np.minimum(p, q) > 0) & (self.mass_at_zero[index] < p))
-        if todo.size:
-            laws = index[todo]
-            out[todo] = roots.solve(
-                lambda theta, rows: self.at(theta, laws[rows]),
-                p=p[todo],
-                q=q[todo],
-                start=start[todo],
-                first=Distribution(first.cdf[todo], first.sf[todo], first.pdf[todo]),
+        inner = np.flatnonzero(np.minimum(p, q) > 0)
+        if not inner.size:
+            return out
+        p, q, laws = p[inner], q[inner], index[inner]
+        start = rough_quantile(self.family, self.fnr, self.fpr, laws, roots.probit(p, q))
+        first = self._at_zero_and(start, laws)
+        above = np.flatnonzero(self.mass_at_zero[laws] < p)
+        if above.size:
+            out[inner[above]] = roots.solve(
+                lambda theta, rows: self.at(theta, laws[above[rows]]),
+                p=p[above],
+                q=q[above],
+                start=start[above],
+                first=Distribution(first.cdf[above], first.sf[above], first.pdf[above]),
                 top=self.family.top,
             )
         return out

@@ -100,7 +100,9 @@ def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps
     s_end, s_start = np.minimum(s_end, 1.0), 1.0 - c_start
 
     at_vertex = s_end <= s_vertex
-    fx_v, fx_e, fy_e, fx_s, sy_s = _cdfs(names, kappa, scale, delta, s_vertex, c_start, s_start, c_end, s_end, at_vertex)
+    fx_v, fx_e, fy_e, fx_s, sy_s = _cdfs(
+        names, eps, kappa, scale, delta, s_vertex, c_start, s_start, c_end, s_end, at_vertex
+    )
     fy_v = fx_v[SWAP]
     fx_e, fy_e = np.where(at_vertex, fx_v, fx_e), np.where(at_vertex, fy_v, fy_e)
 
@@ -110,14 +112,17 @@ def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps
     rows = np.flatnonzero(alive)
     if rows.size:
         lines = _Lines.of(names, eps, delta, beyond, rows)
-        window = tuple(w.ravel()[rows] for w in (c_start, s_start, c_end, s_end))
-        before = fx_s.ravel()[rows], sy_s.ravel()[rows]
-        side.ravel()[rows] += lines.integrate(window, before, growth.ravel(), rows, along)
+        window = charts.Window(*(w.ravel()[rows] for w in (c_start, s_start, c_end, s_end)))
+        more, grown = lines.integrate(window, fx_s.ravel()[rows], sy_s.ravel()[rows], along)
+        side.ravel()[rows] += more
+        growth.ravel()[rows] = grown
 
     corner = side[::2] + side[1::2]
     corner += np.where(beyond[::2], (1.0 - fx_v[::2]) * (1.0 - fy_v[::2]), fx_v[::2] * fy_v[::2])
     either = beyond[0] | beyond[2]
-    small = np.where(beyond[0], corner[0] - corner[1], np.where(beyond[2], corner[1] - corner[0], corner[0] + corner[1]))
+    small = np.where(
+        beyond[0], corner[0] - corner[1], np.where(beyond[2], corner[1] - corner[0], corner[0] + corner[1])
+    )
     small = np.clip(small, 0.0, 1.0)
     inside = np.where(either, small, 1.0 - small)
     outside = np.where(either, 1.0 - small, small)
@@ -131,11 +136,13 @@ def _negligible(names: Names, delta: Floats) -> Floats:
     """A c² below which x and 1 − δ − y together have no mass that counts: it goes with c^(2a + 2e)."""
     ax, bx, ay, by = names.fields[[0, 1, 6, 7]]
     exponent = ax + np.where(delta > 0, 1.0, by)
-    return np.exp(-50.0 / exponent) / (ax + bx + ay + by)
+    out: Floats = np.exp(-50.0 / exponent) / (ax + bx + ay + by)
+    return out
 
 
 def _cdfs(
     names: Names,
+    eps: Floats,
     kappa: Floats,
     scale: Floats,
     delta: Floats,
@@ -166,6 +173,11 @@ def _cdfs(
     if todo.size:
         a, b = names.fields[A].ravel()[todo], names.fields[B].ravel()[todo]
         out.ravel()[todo] = beta.cdf(a, b, x.ravel()[todo], up.ravel()[todo])
+    tiny = (kappa < 1e-290) & (c_start > 0)
+    if tiny.any():  # x has no digits left, but x^a has: the leading term of the incomplete beta function
+        a, norm = names.fields[0][tiny], names.fields[2][tiny]
+        log_x = (np.log(np.maximum(c_start, 1e-300)) + np.log(scale) - eps)[tiny]
+        out[3][tiny] = np.exp(a * log_x + norm) / a
     return out
 
 
@@ -173,8 +185,8 @@ def _cdfs(
 class _Lines:
     """Lines with something in their window, flat."""
 
-    x: tuple[Floats, Floats, Floats]  # shapes and norm
-    y: tuple[Floats, Floats, Floats]
+    x: beta.Shapes
+    y: beta.Shapes
     eps: Floats
     delta: Floats
     beyond: Bools
@@ -183,29 +195,20 @@ class _Lines:
     @classmethod
     def of(cls, names: Names, eps: Floats, delta: Floats, beyond: Bools, rows: Ints) -> _Lines:
         f = names.fields.reshape(12, -1)[:, rows]
+        x, y = beta.Shapes(f[0], f[1], f[2]), beta.Shapes(f[6], f[7], f[8])
         tally = rows % len(eps)
-        return cls((f[0], f[1], f[2]), (f[6], f[7], f[8]), eps[tally], delta[tally], beyond.ravel()[rows], names.graded)
+        return cls(x, y, eps[tally], delta[tally], beyond.ravel()[rows], names.graded)
 
     def integrate(
-        self,
-        window: tuple[Floats, ...],
-        before: tuple[Floats, Floats],
-        growth: Floats,
-        rows: Ints,
-        along: Literal["eps", "delta"],
-    ) -> Floats:
-        """Mass beside each line inside its window; adds the derivatives to `growth` at `rows`.
+        self, window: charts.Window, x_before: Floats, y_before: Floats, along: Literal["eps", "delta"]
+    ) -> tuple[Floats, Floats]:
+        """Mass beside each line inside its window, and how fast the region grows there.
 
-        `before` has Pr[x below its window] and Pr[y above its window].
+        `x_before` is Pr[x below its window] and `y_before` is Pr[y above its window]; both are used up.
         """
         rule = gauss_legendre(NODES)
-        w = rule.weights
-        x_before, y_before = before
-        side = np.zeros(len(rows))
-        if self.graded:
-            pieces = charts.graded(*window, rule)
-        else:
-            pieces = charts.pieces(self.delta, self.y[1], *window, rule)
+        side, growth = np.zeros(len(self.eps)), np.zeros(len(self.eps))
+        pieces = charts.graded(window, rule) if self.graded else charts.pieces(window, self.delta, self.y.b, rule)
         for piece in pieces:
             r = piece.rows
             delta, eps = self.delta[r][:, None], self.eps[r][:, None]
@@ -213,22 +216,21 @@ class _Lines:
             x, y = (scale * np.exp(-eps)) * piece.c2, scale * piece.s2
             log_x = np.log(piece.c2)
             log_x += np.log(scale) - eps
-            px = beta.density(*(f[r] for f in self.x), x, 1.0 - x, log_x)
-            gy = beta.density(*(f[r] for f in self.y), y, delta + scale * piece.c2, np.log(y))
+            px = beta.density(self.x.pick(r), x, 1.0 - x, log_x)
+            gy = beta.density(self.y.pick(r), y, delta + scale * piece.c2, np.log(y))
             gy *= piece.speed / piece.s2  # from y f(y) to the density of y along the piece
             gx = px * (piece.speed / piece.c2)
-            x_here, y_here = gx @ w, gy @ w
+            x_here, y_here = gx @ rule.weights, gy @ rule.weights
             near = self.beyond[r]
             outer, inner = gy, gx
             if near.any():
                 flag = near[:, None]
                 outer, inner = np.where(flag, gx, gy), np.where(flag, gy, gx)
             side[r] += np.where(near, y_before[r] * x_here, x_before[r] * y_here) + nested(rule, outer, inner)
-            if len(pieces) > 1:  # where the next piece of these lines starts
-                x_before[r] += x_here
-                y_before[r] += y_here
+            x_before[r] += x_here  # where the next piece of these lines starts
+            y_before[r] += y_here
             gy *= px
             if along == "delta":
                 gy /= scale * piece.c2
-            growth[rows[r]] += gy @ w
-        return side
+            growth[r] += gy @ rule.weights
+        return side, growth

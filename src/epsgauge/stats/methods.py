@@ -172,14 +172,23 @@ def intervals_of(posterior: Posterior, *, level: float) -> Intervals:
         low, high = ends[name]
         extra = () if posterior.family.assumption is None else (posterior.family.assumption,)
         rows.append(
-            Row(name, method.promise, _assumptions(method, posterior) + extra, low, high, _ratio(high - low, base_high - base_low))
+            Row(
+                name,
+                method.promise,
+                _assumptions(method, posterior) + extra,
+                low,
+                high,
+                _ratio(high - low, base_high - base_low),
+            )
         )
     return Intervals(posterior, level, tuple(rows))
 
 
 def _assumptions(method: Method, posterior: Posterior) -> tuple[str, ...]:
     a, b = posterior.prior
-    return tuple(s if not s.startswith("prior") else f"prior Beta({a:g}, {b:g}) for FNR and FPR" for s in method.assumptions)
+    return tuple(
+        s if not s.startswith("prior") else f"prior Beta({a:g}, {b:g}) for FNR and FPR" for s in method.assumptions
+    )
 
 
 def _ratio(width: Any, baseline: Any) -> Any:

@@ -189,7 +189,9 @@ class Posterior:
 
     def _only_one(self, what: str) -> None:
         if self.shape:
-            raise InvalidInput(f"{what} is for one tally, but this posterior has the shape {self.shape}. Index it first.")
+            raise InvalidInput(
+                f"{what} is for one tally, but this posterior has the shape {self.shape}. Index it first."
+            )
 
     # Between the public shape and the flat inside
 

@@ -65,7 +65,7 @@ def eps_of_rates(fnr: ArrayLike, fpr: ArrayLike, *, delta: ArrayLike) -> Floats:
 
 def log_ratio_max(x: Floats, x_up: Floats, y: Floats, y_up: Floats, delta: Floats) -> Floats:
     """`eps_of_rates` for rates given with their complements, so that a rate near 1 keeps its digits."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = [
             (y_up - delta, x),
             (x_up - delta, y),

@@ -66,13 +66,11 @@ def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, first: Dis
 def probit(p: Floats, q: Floats) -> Floats:
     """Φ⁻¹(p) from whichever of p and q = 1 − p is smaller."""
     low = p < q
-    z = special.ndtri(np.where(low, p, q))
+    z: Floats = special.ndtri(np.where(low, p, q))
     return np.where(low, z, -z)
 
 
-def _cubic(
-    z: Floats, old: tuple[Floats, Floats, Floats], new: tuple[Floats, Floats, Floats]
-) -> tuple[Floats, Bools]:
+def _cubic(z: Floats, old: tuple[Floats, Floats, Floats], new: tuple[Floats, Floats, Floats]) -> tuple[Floats, Bools]:
     """The inverse function at z by the cubic through two points with their slopes, and whether there are two."""
     (t0, z0, s0), (t1, z1, s1) = old, new
     gap = z1 - z0

@@ -59,7 +59,9 @@ def sample_size(
     return None if crossing is None else max(1, round(crossing))
 
 
-def largest_eps(n_samples: int, *, delta: float, level: float = 0.95, method: str = "bayes", prior: Prior = JEFFREYS) -> float:
+def largest_eps(
+    n_samples: int, *, delta: float, level: float = 0.95, method: str = "bayes", prior: Prior = JEFFREYS
+) -> float:
     """The lower bound that a perfect attack on `n_samples`, half of them with b = 1, would get.
 
     A claim above it cannot be refuted with so few samples, whatever the attack.

@@ -16,8 +16,6 @@ def summarise(posterior: Posterior, level: float = 0.90) -> str:
         f"  median {posterior.median():.4g}, mass at 0 {posterior.mass_at_zero:.3g}",
     ]
     for row in result:
-        lines.append(
-            f"  {METHODS[row.method].label:<16}{level:.0%} [{row.low:.4g}, {row.high:.4g}]  {row.promise}"
-        )
+        lines.append(f"  {METHODS[row.method].label:<16}{level:.0%} [{row.low:.4g}, {row.high:.4g}]  {row.promise}")
     lines += [f"  ! {text}" for text in cautions(result)]
     return "\n".join(lines)

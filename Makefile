@@ -1,0 +1,51 @@
+# Two commands do all: `make demo` shows what the tool is for, `make test` runs every check that CI runs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# one thread a process: the work is parallel by process
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+.PHONY: demo test lint types imports tests figures oracle benchmark clean
+
+demo: $(VENV)/installed
+	@mkdir -p build
+	$(BIN)/epsgauge estimate --tp 31 --tn 996 --fp 5 --fn 968 --delta 1e-5 --claimed-eps 4 --figure build/posterior.png
+
+test: lint types imports tests
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed
+	$(BIN)/mypy
+
+imports: $(VENV)/installed
+	$(BIN)/lint-imports
+
+tests: $(VENV)/installed
+	$(BIN)/python -m pytest
+
+# The paper's tables and figures, remade
+figures: $(VENV)/installed
+	$(BIN)/epsgauge reproduce tables
+	$(BIN)/epsgauge reproduce figures -o build/figures
+
+# N fresh cases in ball arithmetic against the library
+N ?= 50
+SEED ?= 1
+oracle: $(VENV)/installed
+	$(BIN)/python tools/oracle.py check --n $(N) --seed $(SEED)
+
+benchmark: $(VENV)/installed
+	$(BIN)/python benchmarks/interval.py
+
+# pip is asked for the pinned versions of constraints.txt; the stamp is renewed when they or the package's needs change
+$(VENV)/installed: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,136 @@
+"""The table of methods, sample sizes, and the statements that the warnings make."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import epsgauge as eg
+from epsgauge.stats.cautions import cautions
+from epsgauge.stats.methods import METHODS, intervals_of
+from epsgauge.stats.region import eps_of_rates
+
+
+def warnings_of(delta=1e-5, **cells):
+    return " ".join(cautions(eg.intervals(eg.Tally(**cells), delta=delta, level=0.9)))
+
+
+def test_every_method_says_what_it_promises():
+    assert {name: m.promise for name, m in METHODS.items()} == {
+        "bayes": "credible",
+        "jeffreys": "estimate",
+        "clopper-pearson": "guaranteed",
+    }
+    for row in eg.intervals(eg.Tally(tp=31, tn=996, fp=5, fn=968), delta=1e-5):
+        assert row.assumptions
+        assert row.width == row.high - row.low
+
+
+def test_width_against_clopper_pearson():
+    rows = eg.intervals(eg.Tally(tp=31, tn=996, fp=5, fn=968), delta=1e-5, level=0.9)
+    assert rows["bayes"].against_baseline == pytest.approx(-0.4176, abs=1e-4)
+    assert rows["clopper-pearson"].against_baseline == 0
+    empty = eg.intervals(eg.Tally(tp=2, tn=487, fp=0, fn=511), delta=1e-5, level=0.9)
+    assert np.isnan(empty["bayes"].against_baseline)  # the other is infinite: nothing to compare
+
+
+def test_the_prior_is_named():
+    rows = eg.intervals(eg.Tally(tp=3, tn=9, fp=5, fn=8), delta=1e-5, prior=(1.0, 2.0))
+    assert "prior Beta(1, 2) for FNR and FPR" in rows["bayes"].assumptions
+
+
+def test_gaussian_dp_is_an_assumption_of_every_row():
+    for row in intervals_of(eg.estimate_mu(eg.Tally(tp=31, tn=996, fp=5, fn=968)), level=0.9):
+        assert any("Gaussian DP" in text for text in row.assumptions)
+
+
+@pytest.mark.parametrize(("method", "n"), [("bayes", 544), ("jeffreys", 1423), ("clopper-pearson", 1478)])
+def test_sample_sizes_of_the_papers_figure(method, n):
+    assert eg.sample_size(accuracy=0.6, half_width=0.15, delta=1e-5, level=0.90, method=method) == n
+    assert eg.sample_size(fnr=0.4, fpr=0.4, half_width=0.15, delta=0.0, level=0.90, method=method) == n
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_lower_bound_is_reached_at_its_sample_size(method):
+    n = eg.sample_size(fnr=0.5, fpr=0.05, lower_bound=1.5, delta=1e-5, level=0.95, method=method)
+
+    def bound(n):
+        tally = eg.Tally(tp=n // 4, fn=n // 4, fp=n // 40, tn=n // 2 - n // 40)
+        rows = eg.intervals(tally, delta=1e-5, level=0.90)
+        return rows[method].low
+
+    assert bound(int(1.3 * n)) > 1.5 > bound(int(0.7 * n))
+
+
+def test_no_number_of_samples_shows_more_than_the_attack_leaks():
+    assert eg.sample_size(accuracy=0.6, lower_bound=2.0, delta=1e-5) is None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_largest_eps_grows_with_n_and_bounds_every_outcome(method):
+    largest = [eg.largest_eps(n, delta=1e-5, level=0.95, method=method) for n in (0, 20, 200, 2000)]
+    assert largest == sorted(largest)
+    k = np.arange(11)
+    rows = eg.intervals(eg.Tally(fn=k[:, None], tp=10 - k[:, None], fp=k, tn=10 - k), delta=1e-5, level=0.90)
+    assert rows[method].low.max() <= largest[1] + 1e-9
+
+
+# The statements of the warnings, by enumeration of all outcomes
+
+
+def enumerate_lower_ends(n, x, y, delta=1e-5, level=0.95):
+    k = np.arange(n + 1)
+    weight = stats.binom.pmf(k, n, x)[:, None] * stats.binom.pmf(k, n, y)
+    low = eg.estimate(eg.Tally(fn=k[:, None], tp=n - k[:, None], fp=k, tn=n - k), delta=delta).lower_bound(level)
+    return weight, low
+
+
+def test_at_equal_rates_the_credible_lower_end_covers_less():
+    weight, low = enumerate_lower_ends(60, 0.1, 0.1)
+    coverage = (weight * (low <= eps_of_rates(0.1, 0.1, delta=1e-5))).sum()
+    assert 0.80 < coverage < 0.86
+
+
+def test_where_nothing_leaks_the_credible_lower_end_is_above_zero():
+    weight, low = enumerate_lower_ends(60, 0.3, 0.7)
+    assert (weight * (low > 0)).sum() > 0.999
+
+
+# Which warnings apply
+
+
+def test_posterior_that_is_the_prior():
+    assert "hardly moved from the prior, which alone gives [0.178, 6.93]" in warnings_of(tp=2, tn=487, fp=0, fn=511)
+    assert "hardly moved" not in warnings_of(tp=31, tn=996, fp=5, fn=968)
+
+
+def test_small_cells():
+    assert "TP = 2, FP = 0: below 5" in warnings_of(tp=2, tn=487, fp=0, fn=511)
+    assert "below 5" not in warnings_of(tp=31, tn=996, fp=5, fn=968)
+
+
+def test_equal_rates():
+    assert "are about equal" in warnings_of(tp=65, tn=75, fp=25, fn=35)
+    assert "are about equal" not in warnings_of(tp=31, tn=996, fp=5, fn=968)
+
+
+def test_large_delta():
+    assert "δ·N = 2 is not below 1" in warnings_of(delta=1e-3, tp=31, tn=996, fp=5, fn=968)
+    assert "δ·N" not in warnings_of(tp=31, tn=996, fp=5, fn=968)
+
+
+def test_worse_than_chance():
+    assert "worse than chance (FNR + FPR = 1.6 > 1)" in warnings_of(tp=20, tn=20, fp=80, fn=80)
+    assert "worse than chance" not in warnings_of(tp=80, tn=80, fp=20, fn=20)
+
+
+def test_a_lower_end_above_zero_is_no_proof():
+    assert "no proof of a leak" in warnings_of(tp=175, tn=325, fp=188, fn=312)
+    assert "no proof of a leak" not in warnings_of(tp=31, tn=996, fp=5, fn=968)
+
+
+def test_a_good_tally_has_no_warning():
+    assert warnings_of(tp=31, tn=996, fp=5, fn=968) == ""
+
+
+def test_no_samples_at_all():
+    assert "hardly moved" in warnings_of(tp=0, tn=0, fp=0, fn=0)

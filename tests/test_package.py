@@ -1,0 +1,78 @@
+"""The package as others see it: its public names, what it imports, what it does not."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import epsgauge as eg
+
+PUBLIC = [
+    "EpsgaugeError",
+    "Interval",
+    "InvalidInput",
+    "MissingExtra",
+    "Posterior",
+    "Tally",
+    "estimate",
+    "estimate_delta",
+    "estimate_mu",
+    "intervals",
+    "largest_eps",
+    "sample_size",
+]
+HEAVY = ["torch", "matplotlib", "ray", "dask", "sklearn", "pandas", "opacus"]
+
+
+def test_the_exact_list_of_public_names():
+    assert sorted(eg.__all__) == PUBLIC
+    assert dir(eg) == sorted([*PUBLIC, "__version__"])
+
+
+def test_no_submodule_shadows_a_public_name():
+    """Import everything, then use each name: a folder called `estimate` would have replaced the function."""
+    for module in pkgutil.walk_packages(eg.__path__, "epsgauge."):
+        importlib.import_module(module.name)
+    for name in PUBLIC:
+        assert callable(getattr(eg, name)), name
+    tally = eg.Tally(tp=5, tn=6, fp=3, fn=4)
+    assert eg.estimate(tally, delta=1e-5).median() > 0
+    assert eg.estimate_delta(tally, eps=0.1).median() > 0
+    assert eg.estimate_mu(tally).median() > 0
+    assert len(list(eg.intervals(tally, delta=1e-5))) == 3
+    assert eg.sample_size(accuracy=0.7, half_width=0.5, delta=1e-5) > 0
+    assert eg.largest_eps(100, delta=1e-5) > 0
+
+
+def test_unknown_names():
+    with pytest.raises(AttributeError, match="has no attribute 'estimte'"):
+        eg.estimte  # noqa: B018
+
+
+def loaded_after(code):
+    probe = f"import sys; {code}; print(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_epsgauge_loads_nothing():
+    loaded = loaded_after("import epsgauge")
+    assert "numpy" not in loaded
+    assert "scipy" not in loaded
+
+
+def test_the_core_runs_without_heavy_libraries():
+    code = "import epsgauge as eg; eg.estimate(eg.Tally(tp=5, tn=6, fp=3, fn=4), delta=0).interval(0.9)"
+    assert not loaded_after(code) & {*HEAVY, "rich", "typer"}
+
+
+def test_the_command_line_starts_without_numpy():
+    assert "numpy" not in loaded_after("import epsgauge.cli.main")
+
+
+def test_every_module_imports_where_heavy_libraries_are_missing():
+    block = "; ".join(f"sys.modules[{name!r}] = None" for name in HEAVY)
+    walk = "[importlib.import_module(m.name) for m in pkgutil.walk_packages(epsgauge.__path__, 'epsgauge.')]"
+    code = f"import sys; {block}; import epsgauge, pkgutil, importlib; {walk}"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
