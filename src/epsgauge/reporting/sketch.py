@@ -30,7 +30,7 @@ def sketch(picture: Density, *, width: int = 60, height: int = 6) -> list[str]:
     lines.append("└" + "─" * width)
     lines.append(_axis(left, right, width, picture.symbol))
     if claim is not None and picture.claimed is not None:
-        lines.append(" " * (claim + 1) + f"┊ claimed {short(picture.claimed)}")
+        lines.append(" " * (claim + 1) + f"┊ claimed {picture.claimed:g}")
     for bar in picture.bars:
         lines.append(_bar(bar.low, bar.high, left, right, width) + f" {bar.label}")
     return lines

@@ -1,0 +1,51 @@
+"""Runs the examples of README, docs and docstrings: Python blocks, and console blocks with what they print."""
+
+import doctest
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from sybil import Example, Sybil
+from sybil.document import PythonDocStringDocument
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from sybil.parsers.rest import DocTestParser
+
+# Wide enough for the tables, without colours.
+ENVIRONMENT = {**os.environ, "COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+
+
+def run_console(example: Example) -> str | None:
+    """Run each `$ epsgauge ...` line and compare what it prints; a line `...` stands for any lines."""
+    for block in ("\n" + example.parsed).split("\n$ ")[1:]:
+        command, _, expected = block.partition("\n")
+        words = shlex.split(command)
+        if words[0] != "epsgauge":
+            return f"only epsgauge commands are run, not {command!r}: use a bash block for others"
+        done = subprocess.run(
+            [sys.executable, "-m", *words], capture_output=True, text=True, env=ENVIRONMENT, cwd=Path(__file__).parent
+        )
+        printed = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).rstrip().split("\n"))
+        checker = doctest.OutputChecker()
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE if "..." in expected else 0
+        if not checker.check_output(expected.rstrip() + "\n", printed + "\n", flags):
+            return f"$ {command}\nexpected:\n{expected}\nprinted:\n{printed}"
+    return None
+
+
+pages = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=doctest.ELLIPSIS),
+        CodeBlockParser(language="console", evaluator=run_console),
+        SkipParser(),
+    ],
+    patterns=["README.md", "docs/*.md"],
+)
+docstrings = Sybil(
+    parsers=[DocTestParser(optionflags=doctest.ELLIPSIS)],
+    path="src",
+    pattern="*.py",
+    document_types={".py": PythonDocStringDocument},
+)
+pytest_collect_file = (pages + docstrings).pytest()
