@@ -40,7 +40,10 @@ def test_a_large_atom_is_all():
 
 
 def test_other_quantities():
-    for post in (eg.estimate_delta(eg.Tally(tp=60, tn=70, fp=30, fn=40), eps=0.1), eg.estimate_mu(eg.Tally(tp=6, tn=7, fp=3, fn=4))):
+    for post in (
+        eg.estimate_delta(eg.Tally(tp=60, tn=70, fp=30, fn=40), eps=0.1),
+        eg.estimate_mu(eg.Tally(tp=6, tn=7, fp=3, fn=4)),
+    ):
         assert mass(post, post.hpd(0.7)) == pytest.approx(0.7, abs=1e-8)
 
 

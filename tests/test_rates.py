@@ -104,7 +104,9 @@ def test_clopper_pearson_for_eps_covers_by_enumeration():
     """Over all outcomes, on a grid of true rates, folded attacks included."""
     n, delta, level = 14, 0.02, 0.8
     k = np.arange(n + 1)
-    row = eg.intervals(eg.Tally(fn=k[:, None], tp=n - k[:, None], fp=k, tn=n - k), delta=delta, level=level)["clopper-pearson"]
+    row = eg.intervals(eg.Tally(fn=k[:, None], tp=n - k[:, None], fp=k, tn=n - k), delta=delta, level=level)[
+        "clopper-pearson"
+    ]
     for x in np.linspace(0, 1, 21):
         for y in np.linspace(0, 1, 21):
             eps = eps_of_rates(x, y, delta=delta)

@@ -16,7 +16,9 @@ def column(rows, key):
 
 
 def posterior_of(cases):
-    return eg.estimate(eg.Tally(**{c: column(cases, c) for c in ("tp", "tn", "fp", "fn")}), delta=column(cases, "delta"))
+    return eg.estimate(
+        eg.Tally(**{c: column(cases, c) for c in ("tp", "tn", "fp", "fn")}), delta=column(cases, "delta")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,8 @@ def test_interval_ends(end):
 def test_one_at_a_time_equals_all_at_once():
     together = posterior_of(CASES).interval(0.9)
     for i, case in list(enumerate(CASES))[::9]:
-        alone = eg.estimate(eg.Tally(**{c: case[c] for c in ("tp", "tn", "fp", "fn")}), delta=case["delta"]).interval(0.9)
+        alone = eg.estimate(eg.Tally(**{c: case[c] for c in ("tp", "tn", "fp", "fn")}), delta=case["delta"]).interval(
+            0.9
+        )
         assert alone.low == pytest.approx(together.low[i], rel=1e-9, abs=1e-11)
         assert alone.high == pytest.approx(together.high[i], rel=1e-9, abs=1e-11)

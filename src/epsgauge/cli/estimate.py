@@ -36,6 +36,7 @@ def estimate(
 ) -> None:
     """Estimate the ε, δ or μ that an attack with these counts shows."""
     from epsgauge.reporting.estimate import Answer, show, to_json
+    from epsgauge.stats import checks
     from epsgauge.stats.posterior import Posterior, estimate_delta, estimate_mu
     from epsgauge.stats.posterior import estimate as estimate_eps
     from epsgauge.stats.tally import Tally
@@ -43,6 +44,9 @@ def estimate(
     tally = Tally(**{name: _number(name, text) for name, text in (("tp", tp), ("tn", tn), ("fp", fp), ("fn", fn))})
     claims = {Quantity.eps: claimed_eps, Quantity.delta: claimed_delta, Quantity.mu: claimed_mu}
     _refuse_unused(quantity, delta, eps, claims)
+    claimed = claims[quantity]
+    if claimed is not None:
+        checks.eps(claimed, f"claimed_{quantity}")
     post: Posterior
     if quantity is Quantity.eps:
         post = estimate_eps(tally, delta=_needed("delta", delta, "--delta 1e-5"), prior=prior)
@@ -51,7 +55,7 @@ def estimate(
     else:
         post = estimate_mu(tally, prior=prior)
     gaussian = post.eps_at(delta) if quantity is Quantity.mu and delta is not None else None
-    answer = Answer(post, level, claims[quantity], gaussian)
+    answer = Answer(post, level, claimed, gaussian)
 
     if figure is not None:
         from epsgauge.figures import draw

@@ -20,7 +20,7 @@ def cautions(result: Intervals) -> tuple[str, ...]:
     found = [
         _prior_alone(posterior, result.level),
         _small_cells(posterior.tally),
-        _equal_rates(posterior.tally),
+        _equal_rates(posterior),
         _large_delta(posterior),
         _worse_than_chance(posterior.tally),
         _no_proof(result),
@@ -48,9 +48,10 @@ def _small_cells(tally: Tally) -> str | None:
     return f"{', '.join(small)}: below {SMALL_CELL} the prior weighs as much as the data. Read the guaranteed row too."
 
 
-def _equal_rates(tally: Tally) -> str | None:
+def _equal_rates(posterior: Posterior) -> str | None:
+    tally = posterior.tally
     n1, n0 = int(tally.n_positive), int(tally.n_negative)
-    if not n1 or not n0:
+    if not n1 or not n0 or posterior.family.assumption is not None:  # μ is smooth there: no larger of two to pick
         return None
     x, y = float(tally.fnr), float(tally.fpr)
     spread = np.sqrt(x * (1 - x) / n1 + y * (1 - y) / n0)
@@ -58,7 +59,7 @@ def _equal_rates(tally: Tally) -> str | None:
         return None
     return (
         f"FNR = {x:.3g} and FPR = {y:.3g} are about equal: there the credible lower end lies above the true value "
-        "more often than its level says, in up to 1 of 5 runs where 1 of 20 is meant."
+        "more often than its level says, in about 1 of 5 runs where 1 of 20 is meant."
     )
 
 

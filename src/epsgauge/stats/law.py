@@ -30,37 +30,14 @@ class Law:
         """cdf, sf and pdf of laws `index` at `theta`, 0 ≤ theta < family.top."""
         return self.family.pick(index).distribution(self._names.pick(index), theta)
 
-    @cached_property
-    def mass_at_zero(self) -> Floats:
-        n = len(self.fnr[0])
-        return self.at(np.zeros(n), np.arange(n)).cdf
-
     def quantile(self, p: Floats, q: Floats, index: Ints) -> Floats:
         """The smallest θ with cdf ≥ p of laws `index`; q = 1 − p is given too, so that either tail is exact."""
         out = np.where(p == 1, self.family.top, 0.0)
         inner = np.flatnonzero(np.minimum(p, q) > 0)
-        if not inner.size:
-            return out
-        p, q, laws = p[inner], q[inner], index[inner]
-        start = rough_quantile(self.family, self.fnr, self.fpr, laws, roots.probit(p, q))
-        first = self._at_zero_and(start, laws)
-        above = np.flatnonzero(self.mass_at_zero[laws] < p)
-        if above.size:
-            out[inner[above]] = roots.solve(
-                lambda theta, rows: self.at(theta, laws[above[rows]]),
-                p=p[above],
-                q=q[above],
-                start=start[above],
-                first=Distribution(first.cdf[above], first.sf[above], first.pdf[above]),
-                top=self.family.top,
+        if inner.size:
+            p, q, laws = p[inner], q[inner], index[inner]
+            start = rough_quantile(self.family, self.fnr, self.fpr, laws, roots.probit(p, q))
+            out[inner] = roots.solve(
+                lambda theta, rows: self.at(theta, laws[rows]), p=p, q=q, start=start, top=self.family.top
             )
         return out
-
-    def _at_zero_and(self, theta: Floats, index: Ints) -> Distribution:
-        """`at`, with the mass at 0 from the same pass if it is not known yet: a call costs more than a few rows."""
-        if "mass_at_zero" in self.__dict__:
-            return self.at(theta, index)
-        n = len(self.fnr[0])
-        both = self.at(np.concatenate([np.zeros(n), theta]), np.concatenate([np.arange(n), index]))
-        self.__dict__["mass_at_zero"] = both.cdf[:n]
-        return Distribution(both.cdf[n:], both.sf[n:], both.pdf[n:])

@@ -21,45 +21,45 @@ CLOSE_TWICE = 3e-6
 MAX_STEPS = 200
 
 
-def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, first: Distribution, top: float) -> Floats:
-    """θ with cdf = p and sf = q = 1 − p (both given, so that either tail is exact), for 0 < p < 1.
+def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, top: float) -> Floats:
+    """The smallest θ ≥ 0 with cdf ≥ p, for 0 < p < 1; q = 1 − p is given too, so that either tail is exact.
 
-    `evaluate(theta, index)` gives the distribution of problems `index` at `theta`, and `first` is that at
-    `start`. The caller knows that the mass at 0 is below p.
+    `evaluate(theta, index)` gives the distribution of problems `index` at `theta`.
     """
-    target = probit(p, q)
-    theta = start.copy()
-    low, high = np.zeros_like(theta), np.full_like(theta, top)
-    # the last evaluated point of each problem: θ, its probit and dθ/dprobit (0: none that can be used)
-    old_t, old_z, old_s = np.zeros_like(theta), np.zeros_like(theta), np.zeros_like(theta)
-    todo = np.arange(theta.size)
-    for step_number in range(MAX_STEPS):
-        t, zt = theta[todo], target[todo]
-        d = evaluate(t, todo) if step_number else first
+    out = np.empty_like(start)
+    todo, theta, z_wanted = np.arange(start.size), start, probit(p, q)
+    low = np.full_like(start, -1.0)  # the root is above it; −1 as long as 0, which may have mass, is not ruled out
+    high = np.full_like(start, top)
+    # the last point: θ, its probit and dθ/dprobit (0: none that can be used)
+    old = (start, z_wanted, np.zeros_like(start))
+    for _ in range(MAX_STEPS):
+        d = evaluate(theta, todo)
         # the side is decided on whichever of cdf and sf is small
-        below = np.where(p[todo] < 0.5, d.cdf < p[todo], d.sf > q[todo])
-        low[todo] = np.where(below, np.maximum(low[todo], t), low[todo])
-        high[todo] = np.where(below, high[todo], np.minimum(high[todo], t))
-        lo, hi = low[todo], high[todo]
+        below = np.where(p < 0.5, d.cdf < p, d.sf > q)
+        low, high = np.where(below, theta, low), np.where(below, high, theta)
 
-        z = probit(d.cdf, d.sf)
         usable = (d.cdf > FLOOR) & (d.sf > FLOOR) & (d.pdf > 0)
-        z = np.where(usable, z, zt)
-        slope = np.where(usable, np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) / np.where(usable, d.pdf, 1.0), 0.0)
-        newton = t + (zt - z) * slope
-        cubic, two = _cubic(zt, (old_t[todo], old_z[todo], old_s[todo]), (t, z, slope))
-        step = np.where(two & (cubic > lo) & (cubic < hi), cubic, newton)
-        inside = usable & (step >= lo) & (step <= hi)
-        halved = np.where(np.isfinite(hi), 0.5 * (lo + hi), 2.0 * t + 1.0)
-        theta[todo] = np.where(inside, step, halved)
+        z = np.where(usable, probit(d.cdf, d.sf), z_wanted)
+        slope = np.where(usable, np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * np.where(usable, d.pdf, 1.0)), 0.0)
+        cubic, two = _cubic(z_wanted, old, (theta, z, slope))
+        two &= (cubic > low) & (cubic < high)
+        step = np.where(two, cubic, theta + (z_wanted - z) * slope)
+        inside = usable & (step >= np.maximum(low, 0.0)) & (step <= high)
+        fallback = np.where(low < 0, 0.0, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * theta + 1.0))
+        new = np.where(inside, step, fallback)
 
-        miss = np.abs(zt - z)
-        done = inside & ((miss <= CLOSE) | (two & (miss * np.abs(zt - old_z[todo]) <= CLOSE_TWICE)))
-        done |= hi - lo <= 4e-16 * lo
-        old_t[todo], old_z[todo], old_s[todo] = t, z, slope
-        todo = todo[~done]
-        if not todo.size:
-            return theta
+        miss = np.abs(z_wanted - z)
+        done = inside & ((miss <= CLOSE) | (two & (miss * np.abs(z_wanted - old[1]) <= CLOSE_TWICE)))
+        done |= (high - low <= 4e-16 * low) | ((high == 0) & (low < 0))
+        out[todo[done]] = np.where(high == 0, 0.0, new)[done]
+        old = (theta, z, slope)
+        theta = new
+        if done.any():
+            keep = ~done
+            if not keep.any():
+                return out
+            todo, theta, z_wanted, p, q, low, high = (a[keep] for a in (todo, theta, z_wanted, p, q, low, high))
+            old = (old[0][keep], old[1][keep], old[2][keep])
     raise ArithmeticError("a quantile did not converge")  # a defect of ours, never of the input
 
 

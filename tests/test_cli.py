@@ -1,0 +1,151 @@
+"""The command line as a person and a script use it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import epsgauge as eg
+from epsgauge.cli.main import app, main
+
+COUNTS = ["--tp", "31", "--tn", "996", "--fp", "5", "--fn", "968"]
+ESTIMATE = ["estimate", *COUNTS, "--delta", "1e-5"]
+
+
+def run(*args):
+    return subprocess.run([sys.executable, "-m", "epsgauge", *args], capture_output=True, text=True)
+
+
+def ask(*args):
+    """In this process: quick, and errors come as exceptions."""
+    result = CliRunner().invoke(app, list(args), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_table():
+    out = ask(*ESTIMATE, "--claimed-eps", "4")
+    for text in ("[1.086, 2.655]", "[0.682, 3.119]", "[0.600, 3.294]", "credible", "guaranteed", "median 1.798"):
+        assert text in out
+    assert "Pr[ε > 4] = 0.000137" in out
+    assert "█" in out
+    assert "each sample comes from a model trained independently" in out
+
+
+def test_warnings_are_shown():
+    out = ask("estimate", "--tp", "2", "--tn", "487", "--fp", "0", "--fn", "511", "--delta", "1e-5")
+    assert "hardly moved from the" in " ".join(out.split())
+    assert "∞" in out
+
+
+def test_json():
+    answer = json.loads(ask(*ESTIMATE, "--claimed-eps", "2", "--level", "0.9", "--json"))
+    assert answer["tally"] == {"tp": 31, "tn": 996, "fp": 5, "fn": 968}
+    assert (answer["delta"], answer["level"], answer["quantity"]) == (1e-5, 0.9, "eps")
+    post = eg.estimate(eg.Tally(**answer["tally"]), delta=1e-5)
+    assert answer["median"] == pytest.approx(post.median())
+    assert answer["mass_at_zero"] == pytest.approx(post.mass_at_zero)
+    assert (answer["claimed_eps"], answer["exceeds"]) == (2, pytest.approx(post.exceeds(2.0)))
+    assert [m["method"] for m in answer["methods"]] == ["bayes", "jeffreys", "clopper-pearson"]
+    assert [m["promise"] for m in answer["methods"]] == ["credible", "estimate", "guaranteed"]
+    bayes = answer["methods"][0]
+    assert (bayes["low"], bayes["high"]) == (pytest.approx(1.0858981), pytest.approx(2.6546098))
+    assert bayes["width"] == pytest.approx(bayes["high"] - bayes["low"])
+    assert all(m["assumptions"] for m in answer["methods"])
+    assert answer["warnings"] == []
+
+
+def test_json_without_a_claim_and_with_infinity():
+    args = ["--tp", "2", "--tn", "487", "--fp", "0", "--fn", "511", "--delta", "1e-5", "--json"]
+    answer = json.loads(ask("estimate", *args))
+    assert (answer["claimed_eps"], answer["exceeds"]) == (None, None)
+    cp = answer["methods"][2]
+    assert (cp["low"], cp["high"], cp["width"]) == (0, "inf", "inf")
+    assert cp["against_clopper_pearson"] is None
+    assert len(answer["warnings"]) == 3
+
+
+def test_json_of_the_other_quantities():
+    delta = json.loads(
+        ask("estimate", *COUNTS, "--quantity", "delta", "--eps", "1", "--claimed-delta", "0.01", "--json")
+    )
+    assert (delta["quantity"], delta["eps"], delta["claimed_delta"]) == ("delta", 1, 0.01)
+    assert 0 < delta["exceeds"] < 1
+    mu = json.loads(ask("estimate", *COUNTS, "--quantity", "mu", "--delta", "1e-5", "--json"))
+    assert mu["quantity"] == "mu"
+    assert mu["eps_if_gaussian"]["low"] == pytest.approx(1.7048944)
+    assert any("Gaussian DP" in w for w in mu["warnings"])
+
+
+def test_json_alone_goes_to_standard_output():
+    done = run(*ESTIMATE, "--json")
+    json.loads(done.stdout)
+    assert done.stderr == ""
+
+
+def test_mu_prints_its_assumption_and_eps():
+    out = ask("estimate", *COUNTS, "--quantity", "mu", "--delta", "1e-5")
+    assert "ε at δ = 1e-05 under Gaussian DP" in out
+    assert "trade-off curve is that of Gaussian DP" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--tp", "-1"], "error: tp must be a whole number, 0 or more, but got -1.0."),
+        (["--tp", "1.5"], "error: tp must be a whole number, 0 or more, but got 1.5."),
+        (["--tp", "many"], "error: tp must be a whole number, 0 or more, but got 'many'."),
+        (["--tp", "nan"], "error: tp must not be NaN, but got nan."),
+        (["--delta", "1.5"], "error: delta must be in [0, 1), but got 1.5."),
+        (["--level", "1"], "error: level must be in (0, 1), but got 1.0."),
+        (["--prior", "0", "1"], "error: prior must be two shapes from 0.1 to 1e+09, but got 0 at index 0."),
+        (["--quantity", "delta"], "error: --delta is what --quantity delta estimates. Leave it out, and give --eps."),
+        (["--eps", "1"], "error: --eps goes with --quantity delta, but the quantity is eps."),
+        (["--claimed-mu", "1"], "error: --claimed-mu goes with --quantity mu, but the quantity is eps."),
+        (["--claimed-eps", "-1"], "error: claimed_eps must be finite, 0 or more, but got -1.0."),
+        (["--figure", "/nowhere/at/all.png"], "error: "),
+        (["--figure", "picture.xyz"], "error: "),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_2(args, message, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["epsgauge", *ESTIMATE, *args])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    captured = capsys.readouterr()
+    assert caught.value.code == 2
+    assert captured.err.startswith(message)
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_missing_delta():
+    done = run("estimate", *COUNTS)
+    assert done.returncode == 2
+    assert done.stderr == "error: delta is needed for this quantity, but was not given. Add for example --delta 1e-5.\n"
+
+
+def test_usage_errors_exit_2_without_traceback():
+    for args in (["estimate", "--tp", "1"], ["estimate", *COUNTS, "--quantity", "z"], ["nonsense"]):
+        done = run(*args)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+
+
+def test_figure(tmp_path):
+    target = tmp_path / "posterior.svg"
+    ask(*ESTIMATE, "--figure", str(target))
+    assert target.read_text().lstrip().startswith("<?xml")
+
+
+def test_size():
+    answer = json.loads(ask("size", "--accuracy", "0.6", "--half-width", "0.15", "--delta", "1e-5", "--json"))
+    assert [m["n_samples"] for m in answer["methods"]] == [544, 1423, 1478]
+    out = ask("size", "--accuracy", "0.6", "--lower-bound", "2", "--delta", "1e-5")
+    assert "no number is enough" in out
+
+
+def test_help_and_version():
+    assert "estimate" in ask("--help")
+    assert ask("--version").strip() == f"epsgauge {eg.__version__}"
