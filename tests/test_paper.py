@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import math
+import pkgutil
+import re
 import sys
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -375,3 +377,15 @@ def run(*arguments: str) -> None:
             raise
     finally:
         sys.argv = before
+
+
+def test_the_page_about_the_paper_names_what_exists() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "paper.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`((?:stats|figures|paper)\.[\w.]+)`", page))
+    assert len(names) >= 20
+    for name in names:
+        assert pkgutil.resolve_name(f"epsgauge.{name}") is not None
+    for figure in figures.NAMES:
+        assert f"`{figure}`" in page
+    for table in (*printed.TABLES, printed.SUMMARY):
+        assert f"`{table.name}`" in page

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import epsgauge as eg
 
-
 counts = st.one_of(st.integers(0, 12), st.integers(0, 2_000), st.integers(0, 1_000_000))
 tallies = st.builds(lambda tp, tn, fp, fn: eg.Tally(tp=tp, tn=tn, fp=fp, fn=fn), counts, counts, counts, counts)
 deltas = st.sampled_from([0.0, 1e-9, 1e-5, 1e-3, 0.05, 0.3])

@@ -1,5 +1,7 @@
 """Slow, obvious twins of the kernel: the definition in plain variables, one number at a time."""
 
+import itertools
+
 import numpy as np
 from scipy import integrate, stats
 
@@ -27,7 +29,7 @@ def region_mass(tally, eps, delta, prior=(0.5, 0.5)):
     cuts = np.arcsin(np.sqrt(sorted(kinks)))
     return sum(
         integrate.quad(integrand, lo, hi, epsabs=1e-11, epsrel=1e-9, limit=400)[0]
-        for lo, hi in zip(cuts[:-1], cuts[1:], strict=True)
+        for lo, hi in itertools.pairwise(cuts)
         if hi > lo
     )
 
@@ -46,6 +48,6 @@ def gaussian_mass(tally, mu, prior=(0.5, 0.5)):
     cuts = [-12, *stats.norm.ppf(x_law.ppf([1e-6, 0.1, 0.9, 1 - 1e-6])), 8]
     return sum(
         integrate.quad(integrand, lo, hi, epsabs=1e-11, epsrel=1e-9, limit=400)[0]
-        for lo, hi in zip(cuts[:-1], cuts[1:], strict=True)
+        for lo, hi in itertools.pairwise(cuts)
         if hi > lo
     )

@@ -157,7 +157,7 @@ def _cdfs(
 
     It is called only inside the windows, and not for ends that are the vertex.
     """
-    x = np.empty((5, *c_start.shape))
+    x = np.zeros((5, *c_start.shape))
     up = np.empty_like(x)
     x[0] = scale * s_vertex
     x[1] = kappa * c_end

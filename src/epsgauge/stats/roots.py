@@ -58,7 +58,8 @@ def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, top: float
             keep = ~done
             if not keep.any():
                 return out
-            todo, theta, z_wanted, p, q, low, high = (a[keep] for a in (todo, theta, z_wanted, p, q, low, high))
+            todo = todo[keep]
+            theta, z_wanted, p, q, low, high = (a[keep] for a in (theta, z_wanted, p, q, low, high))
             old = (old[0][keep], old[1][keep], old[2][keep])
     raise ArithmeticError("a quantile did not converge")  # a defect of ours, never of the input
 
