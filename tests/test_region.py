@@ -99,7 +99,7 @@ def test_boundaries(fnr, eps, delta):
 
 @given(st.floats(0, 20), st.floats(0, 0.99))
 def test_advantage_bound_is_that_of_the_vertex(eps, delta):
-    """Theorem A.2 is tight: it is 1 − FNR − FPR at the vertex."""
+    """Theorem B.2 is tight: it is 1 − FNR − FPR at the vertex."""
     corner = region.vertices(eps=eps, delta=delta)[1]
     assert region.advantage_bound(eps=eps, delta=delta) == pytest.approx(1 - corner.sum(), abs=1e-12)
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
 
 from epsgauge.errors import InvalidInput
 from epsgauge.figures.region import Region, region
 from epsgauge.stats import rates
-from epsgauge.stats.arrays import Bools, Floats
-from epsgauge.stats.joint import Joint
+from epsgauge.stats.arrays import Floats
 from epsgauge.stats.methods import METHODS, intervals_of
 from epsgauge.stats.posterior import Posterior
 from epsgauge.stats.tally import Tally
 
-POINTS = 201  # across an outline
-EDGE = 1e-12
 MASSES = (0.2, 0.5, 0.8, 0.95)
 # limits of one rate, by method
 _LIMITS = {"clopper-pearson": rates.clopper_pearson, "jeffreys": rates.jeffreys}
@@ -79,7 +73,7 @@ def contours(
         tally=posterior.tally,
         delta=float(posterior.family.parameter),
         level=level,
-        outlines=tuple(Outline(mass, _outline(posterior.joint, mass)) for mass in masses),
+        outlines=tuple(Outline(mass, posterior.joint.contour(mass)) for mass in masses),
         credible=_between(posterior, "bayes", level),
         other=None if method is None else _between(posterior, method, level),
         rectangle=None if method is None else rectangle(posterior, method=method, level=level),
@@ -101,40 +95,3 @@ def _between(posterior: Posterior, method: str, level: float) -> Between:
     low, high = (min(float(end), 700.0) for end in (row.low, row.high))
     mass = float(posterior.cdf(high) - posterior.cdf(low))
     return Between(method, METHODS[method].label, region(eps=low, delta=delta), region(eps=high, delta=delta), mass)
-
-
-def _outline(joint: Joint, mass: float) -> Floats:
-    """The level set of `mass`: for each FNR across it the smallest and the largest FPR, found all at once."""
-    level, x_mode, y_mode = joint.level_of_mass(mass), _mode(joint.fnr), _mode(joint.fpr)
-
-    def inside(x: Floats, y: Floats) -> Bools:
-        # at 0 and at 1 a density may be infinite, or 0, or the product of both
-        return np.greater_equal(joint.pdf(*(np.clip(rate, EDGE, 1 - EDGE) for rate in (x, y))), level)
-
-    x_low, x_high = _reach(lambda x: inside(x, np.array([y_mode])), np.array([x_mode]))
-    # points crowd at both ends, where the outline turns
-    x = x_low + (x_high - x_low) * (0.5 - 0.5 * np.cos(np.linspace(0, np.pi, POINTS)))
-    y_low, y_high = _reach(lambda y: inside(x, y), np.full(POINTS, y_mode))
-    there, back = np.stack([x, y_low], axis=1), np.stack([x, y_high], axis=1)[::-1]
-    return np.concatenate([there, back, there[:1]])
-
-
-def _reach(inside: Callable[[Floats], Bools], start: Floats) -> tuple[Floats, Floats]:
-    """How far below and above `start` a density stays inside its level set, by bisection; it falls from its mode."""
-    ends = []
-    for edge in (0.0, 1.0):
-        near, far = start, np.full(start.shape, edge)
-        near = np.where(inside(far), far, near)
-        for _ in range(50):
-            middle = 0.5 * (near + far)
-            good = inside(middle)
-            near, far = np.where(good, middle, near), np.where(good, far, middle)
-        ends.append(near)
-    return ends[0], ends[1]
-
-
-def _mode(shapes: tuple[float, float]) -> float:
-    a, b = shapes
-    if a <= 1:
-        return 0.0
-    return 1.0 if b <= 1 else (a - 1) / (a + b - 2)

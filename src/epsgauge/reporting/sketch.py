@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from epsgauge.figures.density import Density
-from epsgauge.reporting.numbers import short
 from epsgauge.stats.arrays import Floats
 
 BLOCKS = " ▁▂▃▄▅▆▇█"

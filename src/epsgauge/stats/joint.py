@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,12 +12,13 @@ from scipy import special
 
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import beta, checks
-from epsgauge.stats.arrays import Floats
+from epsgauge.stats.arrays import Bools, Floats
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.law import Law
 
 # Cells a side of the grid, equal in probability, from which the density level of a mass is read.
 GRID = 512
+EDGE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,9 @@ class Joint:
         """Density f(x) f(y); infinite where a rate with a count of 0 is 0 itself."""
         x, y = checks.rate("fnr", fnr), checks.rate("fpr", fpr)
         checks.broadcast(fnr=x, fpr=y)
-        with np.errstate(over="ignore"):
-            return np.exp(_log_density(self.fnr, x) + _log_density(self.fpr, y))
+        with np.errstate(over="ignore", invalid="ignore"):
+            density = np.exp(_log_density(self.fnr, x) + _log_density(self.fpr, y))
+        return np.where(np.isnan(density), 0.0, density)  # 0 times infinity, at a corner of the square
 
     def rectangle_mass(self, *, fnr: tuple[float, float], fpr: tuple[float, float]) -> float:
         """Pr[fnr[0] ≤ FNR ≤ fnr[1] and fpr[0] ≤ FPR ≤ fpr[1]]."""
@@ -55,18 +58,20 @@ class Joint:
 
     def contour(self, mass: float, *, points: int = 201) -> Floats:
         """Outline of the highest-density set with this mass, as rows (FNR, FPR), closed."""
-        if min(sum(self.fnr), sum(self.fpr)) <= 1.0 or _bathtub(self.fnr) or _bathtub(self.fpr):
+        if _bathtub(self.fnr) or _bathtub(self.fpr):
             raise InvalidInput("a contour needs at least one sample of each class, but one class has none.")
-        log_level = np.log(self.level_of_mass(mass))
-        x_mode, y_mode = _mode(self.fnr), _mode(self.fpr)
-        y_top = float(_log_density(self.fpr, np.asarray(y_mode)))
-        x_low, x_high = _where(self.fnr, x_mode, log_level - min(y_top, 700.0))
+        level, x_mode, y_mode = self.level_of_mass(mass), _mode(self.fnr), _mode(self.fpr)
+
+        def inside(x: Floats, y: Floats) -> Bools:
+            # at 0 and at 1 a density may be infinite, or 0, or the product of both
+            return np.greater_equal(self.pdf(np.clip(x, EDGE, 1 - EDGE), np.clip(y, EDGE, 1 - EDGE)), level)
+
+        x_low, x_high = _reach(lambda x: inside(x, np.array([y_mode])), np.array([x_mode]))
         # points crowd at both ends, where the outline turns
-        turn = 0.5 - 0.5 * np.cos(np.linspace(0, np.pi, points))
-        x = x_low + (x_high - x_low) * turn
-        ends = np.array([_where(self.fpr, y_mode, log_level - lx) for lx in _log_density(self.fnr, x)])
-        outline = np.concatenate([np.stack([x, ends[:, 0]], 1), np.stack([x, ends[:, 1]], 1)[::-1]])
-        return np.concatenate([outline, outline[:1]])
+        x = x_low + (x_high - x_low) * (0.5 - 0.5 * np.cos(np.linspace(0, np.pi, points)))
+        y_low, y_high = _reach(lambda y: inside(x, y), np.full(points, y_mode))
+        there, back = np.stack([x, y_low], axis=1), np.stack([x, y_high], axis=1)[::-1]
+        return np.concatenate([there, back, there[:1]])
 
     @cached_property
     def _cell_densities(self) -> Floats:
@@ -93,16 +98,15 @@ def _mode(shapes: tuple[float, float]) -> float:
     return 1.0 if b <= 1 else (a - 1) / (a + b - 2)
 
 
-def _where(shapes: tuple[float, float], mode: float, log_level: float) -> tuple[float, float]:
-    """The ends of {log density ≥ log_level} around the mode, by bisection; both the mode if it is empty."""
+def _reach(inside: Callable[[Floats], Bools], start: Floats) -> tuple[Floats, Floats]:
+    """How far below and above `start` a density stays inside its level set, by bisection; it falls from its mode."""
     ends = []
     for edge in (0.0, 1.0):
-        inner, outer = mode, edge
-        if _log_density(shapes, np.asarray(edge)) >= log_level:
-            inner = edge
-        else:
-            for _ in range(60):
-                mid = 0.5 * (inner + outer)
-                inner, outer = (mid, outer) if _log_density(shapes, np.asarray(mid)) >= log_level else (inner, mid)
-        ends.append(inner)
+        near, far = start, np.full(start.shape, edge)
+        near = np.where(inside(far), far, near)
+        for _ in range(50):
+            middle = 0.5 * (near + far)
+            good = inside(middle)
+            near, far = np.where(good, middle, near), np.where(good, far, middle)
+        ends.append(near)
     return ends[0], ends[1]

@@ -135,7 +135,7 @@ class Posterior:
         return np.sum(width * rule.weights.reshape(column) * sf, axis=(0, 1))[()]
 
     def interval(self, level: float = 0.90) -> Interval:
-        """Equal-tailed credible interval (Eq. 5); its low end is 0 where the mass at 0 exceeds a tail."""
+        """Equal-tailed credible interval (Eq. 4); its low end is 0 where the mass at 0 exceeds a tail."""
         tail = (1.0 - checks.level(level)) / 2
         ends = self._ends(tail)
         return Interval(ends[0], ends[1], level, "credible")

@@ -136,7 +136,7 @@ def gaussian_eps(mu: ArrayLike, *, delta: ArrayLike) -> Floats:
 
 
 def advantage_bound(*, eps: ArrayLike, delta: ArrayLike) -> Floats:
-    """The largest advantage 1 − FNR − FPR against (eps, delta)-DP: (e^ε − 1 + 2δ)/(e^ε + 1) (Theorem A.2)."""
+    """The largest advantage 1 − FNR − FPR against (eps, delta)-DP: (e^ε − 1 + 2δ)/(e^ε + 1) (Theorem B.2)."""
     e, d = checks.eps(eps), checks.delta(delta)
     out: Floats = np.tanh(e / 2) + 2 * d * special.expit(-e)
     return out
