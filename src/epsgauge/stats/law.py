@@ -41,3 +41,11 @@ class Law:
                 lambda theta, rows: self.at(theta, laws[rows]), p=p, q=q, start=start, top=self.family.top
             )
         return out
+
+    def ends(self, alpha: float) -> tuple[Floats, Floats]:
+        """The α/2 and 1 − α/2 quantiles of every law, solved together (Eq. 4 of the paper)."""
+        n = len(self.fnr[0])
+        tail, rest = np.full(n, alpha / 2), np.full(n, 1.0 - alpha / 2)
+        both = np.tile(np.arange(n), 2)
+        out = self.quantile(np.concatenate([tail, rest]), np.concatenate([rest, tail]), both)
+        return out[:n], out[n:]

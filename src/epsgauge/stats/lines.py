@@ -173,8 +173,8 @@ def _cdfs(
     if todo.size:
         a, b = names.fields[A].ravel()[todo], names.fields[B].ravel()[todo]
         out.ravel()[todo] = beta.cdf(a, b, x.ravel()[todo], up.ravel()[todo])
-    tiny = (kappa < 1e-290) & (c_start > 0)
-    if tiny.any():  # x has no digits left, but x^a has: the leading term of the incomplete beta function
+    if kappa.min() < 1e-290:  # x has no digits left, but x^a has: the leading term of the incomplete beta function
+        tiny = (kappa < 1e-290) & (c_start > 0)
         a, norm = names.fields[0][tiny], names.fields[2][tiny]
         log_x = (np.log(np.maximum(c_start, 1e-300)) + np.log(scale) - eps)[tiny]
         out[3][tiny] = np.exp(a * log_x + norm) / a

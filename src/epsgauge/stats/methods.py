@@ -61,11 +61,7 @@ def _law(family: Family, counts: Counts, prior: Prior) -> Law:
 
 
 def _bayes_ends(family: Family, counts: Counts, alpha: float, prior: Prior) -> tuple[Floats, Floats]:
-    law, n = _law(family, counts, prior), len(counts.tp)
-    tail = np.full(n, alpha / 2)
-    both = np.tile(np.arange(n), 2)
-    ends = law.quantile(np.concatenate([tail, 1 - tail]), np.concatenate([1 - tail, tail]), both)
-    return ends[:n], ends[n:]
+    return _law(family, counts, prior).ends(alpha)
 
 
 def _bayes_lower(family: Family, counts: Counts, alpha: float, prior: Prior) -> Floats:

@@ -67,7 +67,7 @@ class Posterior:
     def quantity(self) -> str:
         return self.family.quantity
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(self.tally.shape, self.family.parameter.shape)
 
@@ -136,9 +136,11 @@ class Posterior:
 
     def interval(self, level: float = 0.90) -> Interval:
         """Equal-tailed credible interval (Eq. 4); its low end is 0 where the mass at 0 exceeds a tail."""
-        tail = (1.0 - checks.level(level)) / 2
-        ends = self._ends(tail)
-        return Interval(ends[0], ends[1], level, "credible")
+        alpha = 1.0 - checks.level(level)
+        if alpha / 2 < SMALLEST_TAIL * 0.999:
+            raise InvalidInput(f"level must be at most 1 − {2 * SMALLEST_TAIL:g}, but got {level!r}.")
+        low, high = (end.reshape(self.shape)[()] for end in self._law.ends(alpha))
+        return Interval(low, high, level, "credible")
 
     def lower_bound(self, level: float = 0.95) -> Any:
         """One-sided: θ is above it with probability `level`."""
@@ -227,10 +229,3 @@ class Posterior:
         shape = checks.broadcast(**{name: p, "posterior": np.empty(self.shape)})
         p, q = np.broadcast_to(p, shape).ravel(), np.broadcast_to(q, shape).ravel()
         return self._law.quantile(p, q, self._index(shape).ravel()).reshape(shape)[()]
-
-    def _ends(self, tail: float) -> tuple[Any, Any]:
-        """Both ends of the equal-tailed interval, solved together."""
-        column = (2,) + (1,) * len(self.shape)
-        p, q = np.reshape([tail, 1.0 - tail], column), np.reshape([1.0 - tail, tail], column)
-        ends = self._quantile(p, q, "level", 1.0 - 2 * tail)
-        return ends[0], ends[1]
