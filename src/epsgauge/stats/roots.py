@@ -16,8 +16,10 @@ Evaluate = Callable[[Floats, Ints], Distribution]
 FLOOR = 1e-17
 # Stop when the probit at the last point is this close to the target: what Newton leaves is its square.
 CLOSE = 1e-6
-# Or when the product of the distances of the last two points is this small: the cubic leaves its square / 24.
+# Or when the product of the distances of the last two points is this small, as the cubic leaves its square / 24 ...
 CLOSE_TWICE = 3e-6
+# ... and what the cubic adds to the parabola is this small against θ: its own error is of the next order.
+CUBIC_TERM = 1e-8
 MAX_STEPS = 200
 
 
@@ -41,7 +43,7 @@ def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, top: float
         usable = (d.cdf > FLOOR) & (d.sf > FLOOR) & (d.pdf > 0)
         z = np.where(usable, probit(d.cdf, d.sf), z_wanted)
         slope = np.where(usable, np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * np.where(usable, d.pdf, 1.0)), 0.0)
-        cubic, two = _cubic(z_wanted, old, (theta, z, slope))
+        cubic, term, two = _cubic(z_wanted, old, (theta, z, slope))
         two &= (cubic > low) & (cubic < high)
         step = np.where(two, cubic, theta + (z_wanted - z) * slope)
         inside = usable & (step >= np.maximum(low, 0.0)) & (step <= high)
@@ -49,7 +51,8 @@ def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, top: float
         new = np.where(inside, step, fallback)
 
         miss = np.abs(z_wanted - z)
-        done = inside & ((miss <= CLOSE) | (two & (miss * np.abs(z_wanted - old[1]) <= CLOSE_TWICE)))
+        close_twice = two & (miss * np.abs(z_wanted - old[1]) <= CLOSE_TWICE) & (np.abs(term) <= CUBIC_TERM * new)
+        done = inside & ((miss <= CLOSE) | close_twice)
         done |= (high - low <= 4e-16 * low) | ((high == 0) & (low < 0))
         out[todo[done]] = np.where(high == 0, 0.0, new)[done]
         old = (theta, z, slope)
@@ -71,13 +74,19 @@ def probit(p: Floats, q: Floats) -> Floats:
     return np.where(low, z, -z)
 
 
-def _cubic(z: Floats, old: tuple[Floats, Floats, Floats], new: tuple[Floats, Floats, Floats]) -> tuple[Floats, Bools]:
-    """The inverse function at z by the cubic through two points with their slopes, and whether there are two."""
+def _cubic(
+    z: Floats, old: tuple[Floats, Floats, Floats], new: tuple[Floats, Floats, Floats]
+) -> tuple[Floats, Floats, Bools]:
+    """The inverse function at z by the cubic through two points with their slopes, and whether there are two.
+
+    Between them: how far the cubic is from the parabola through both points with the slope of the new one.
+    """
     (t0, z0, s0), (t1, z1, s1) = old, new
     gap = z1 - z0
     two = (s0 > 0) & (s1 > 0) & (np.abs(gap) > 1e-7)
     gap = np.where(two, gap, 1.0)
     u = (z - z1) / gap  # 0 at the new point, −1 at the old one
     chord = (t1 - t0) / gap
-    cubic = t1 + gap * u * (s1 + u * ((2 * s1 - 3 * chord + s0) + u * (s1 - 2 * chord + s0)))
-    return cubic, two & (np.abs(u) < 3)
+    parabola = t1 + gap * u * (s1 + u * (s1 - chord))
+    term = gap * u * u * (1.0 + u) * (s1 - 2 * chord + s0)
+    return parabola + term, term, two & (np.abs(u) < 3)
