@@ -98,7 +98,4 @@ def _deviance(a: Floats, b: Floats, x: Floats, upper: Floats) -> Floats:
     n = a + b
     d = np.where(a < b, x - a / n, b / n - upper)
     below, above = d * n / a, -d * n / b
-    with np.errstate(divide="ignore", invalid="ignore"):
-        core = a * (np.log1p(below) - below) + b * (np.log1p(above) - above)
-    # nodes are inside the window, but rounding may put one on the edge of the unit interval
-    return np.nan_to_num(core, nan=-np.inf, neginf=-np.inf) + log_peak(a, b)
+    return a * (np.log1p(below) - below) + b * (np.log1p(above) - above) + log_peak(a, b)

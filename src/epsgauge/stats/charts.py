@@ -14,7 +14,8 @@ from epsgauge.stats.quadrature import Rule
 
 # Where the piece next to the corner x = 0 ends if that corner needs one of its own.
 SPLIT = 0.75
-# How long a graded piece may be in log c or log s.
+# How long a piece may be in τ, and a graded one in log c or log s.
+TAU_WIDTH = 9.0
 LOG_WIDTH = 5.0
 
 
@@ -44,8 +45,9 @@ def pieces(window: Window, delta: Floats, b: Floats, rule: Rule) -> list[Piece]:
     `b` is the shape of 1 − y = δ + (1 − δ) c², whose power b − 1 has a branch point at c = i √δ. Against the rest of
     the integrand it is of the size (δ/c_end²)^(b − ½), and in the window at most δ/c_start².
     """
-    distance = np.log(np.maximum(window.c_end / np.maximum(delta, 1e-300), 1.0))
-    corner = (window.c_start < np.minimum(1e13 * delta, 0.25)) & ((b - 0.5) * distance < 30.0)
+    ratio = window.c_end / np.maximum(delta, 1e-300)
+    felt = ((b - 0.5) * np.log(np.maximum(ratio, 1.0)) < 30.0) & (ratio < 1e18)
+    corner = felt & (window.c_start < np.minimum(1e13 * delta, 0.25))
     rows = np.arange(len(corner))
     cs, ss, ce, se = (np.sqrt(w) for w in (window.c_start, window.s_start, window.c_end, window.s_end))
     if not corner.any():
@@ -55,7 +57,7 @@ def pieces(window: Window, delta: Floats, b: Floats, rule: Rule) -> list[Piece]:
     if plain.size:
         out.append(_half_angle(rows[plain], cs[plain], ss[plain], ce[plain], se[plain], rule))
     near = np.flatnonzero(corner)
-    out.append(_hyperbolic(rows[near], delta[near], cs[near], np.minimum(ce[near], SPLIT), rule))
+    out += _hyperbolic(rows[near], delta[near], cs[near], np.minimum(ce[near], SPLIT), rule)
     rest = near[ce[near] > SPLIT]
     if rest.size:
         c, s = np.full(rest.size, SPLIT), np.full(rest.size, np.sqrt(1 - SPLIT**2))
@@ -108,13 +110,17 @@ def _half_angle(rows: Ints, cs: Floats, ss: Floats, ce: Floats, se: Floats, rule
     return Piece(rows, np.where(flag, near, far), np.where(flag, far, near), speed)
 
 
-def _hyperbolic(rows: Ints, delta: Floats, cs: Floats, ce: Floats, rule: Rule) -> Piece:
-    """c = √η sinh τ with η = δ/(1 − δ): then 1 − y = δ cosh² τ, smooth however small δ is."""
+def _hyperbolic(rows: Ints, delta: Floats, cs: Floats, ce: Floats, rule: Rule) -> list[Piece]:
+    """c = √η sinh τ with η = δ/(1 − δ): then 1 − y = δ cosh² τ, smooth however small δ is; in pieces if τ goes far."""
     root = np.sqrt(delta / (1.0 - delta))
     start, end = np.arcsinh(cs / root), np.arcsinh(ce / root)
-    width = (end - start)[:, None]
-    tau = start[:, None] + width * rule.nodes
-    c = root[:, None] * np.sinh(tau)
-    c2 = c * c
-    speed = 2.0 * c * np.sqrt(root[:, None] ** 2 + c2) * width
-    return Piece(rows, c2, (1.0 - c) * (1.0 + c), speed)
+    count = max(1, int(np.ceil((end - start).max() / TAU_WIDTH)))
+    width = ((end - start) / count)[:, None]
+    out = []
+    for k in range(count):
+        tau = start[:, None] + width * (k + rule.nodes)
+        c = root[:, None] * np.sinh(tau)
+        c2 = c * c
+        speed = 2.0 * c * np.sqrt(root[:, None] ** 2 + c2) * width
+        out.append(Piece(rows, c2, (1.0 - c) * (1.0 + c), speed))
+    return out

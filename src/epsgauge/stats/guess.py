@@ -11,6 +11,8 @@ from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.families import Family
 
 POINTS = 64
+# Tallies worked on at once: few enough that the temporaries stay in the cache.
+BLOCK = 512
 
 
 @cache
@@ -25,6 +27,9 @@ def rough_quantile(
     family: Family, fnr: tuple[Floats, Floats], fpr: tuple[Floats, Floats], index: Ints, z: Floats
 ) -> Floats:
     """About the Φ(z) quantile of θ for tallies `index` with these Beta shapes, one z each."""
+    if len(z) > BLOCK:
+        blocks = [slice(i, i + BLOCK) for i in range(0, len(z), BLOCK)]
+        return np.concatenate([rough_quantile(family, fnr, fpr, index[b], z[b]) for b in blocks])
     u, v = _spread()
     x, x_up = _logit_normal(fnr[0][index], fnr[1][index], u)
     y, y_up = _logit_normal(fpr[0][index], fpr[1][index], v)

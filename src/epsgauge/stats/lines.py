@@ -20,7 +20,7 @@ from epsgauge.stats.quadrature import gauss_legendre, nested
 
 NODES = 56
 # Tallies worked on at once: few enough that the temporaries stay in the cache.
-TALLIES = 128
+TALLIES = 512
 # Shapes that are no multiples of ½ are felt at the end of a line up to about this.
 FEELS_ZERO = 12.0
 
