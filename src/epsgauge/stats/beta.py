@@ -98,4 +98,5 @@ def _deviance(a: Floats, b: Floats, x: Floats, upper: Floats) -> Floats:
     n = a + b
     d = np.where(a < b, x - a / n, b / n - upper)
     below, above = d * n / a, -d * n / b
-    return a * (np.log1p(below) - below) + b * (np.log1p(above) - above) + log_peak(a, b)
+    with np.errstate(divide="ignore"):  # far outside, x or 1 − x may be 0
+        return a * (np.log1p(below) - below) + b * (np.log1p(above) - above) + log_peak(a, b)
