@@ -32,6 +32,8 @@ def within(name: str, value: ArrayLike, rule: str, good: Bools) -> None:
 
 
 def counts(name: str, value: ArrayLike) -> Ints:
+    if type(value) is int and 0 <= value <= MAX_COUNT:  # the usual case, at once
+        return np.array(value, dtype=np.int64)
     array = numbers(name, value)
     within(name, value, "a whole number, 0 or more", (array >= 0) & (array == np.floor(array)))
     within(name, value, f"at most {MAX_COUNT:.0e}", array <= MAX_COUNT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -32,38 +33,35 @@ def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, top: float
     todo, theta, z_wanted = np.arange(start.size), start, probit(p, q)
     low = np.full_like(start, -1.0)  # the root is above it; −1 as long as 0, which may have mass, is not ruled out
     high = np.full_like(start, top)
-    # the last point: θ, its probit and dθ/dprobit (0: none that can be used)
-    old = (start, z_wanted, np.zeros_like(start))
+    old: Point | None = None
     for _ in range(MAX_STEPS):
         d = evaluate(theta, todo)
         # the side is decided on whichever of cdf and sf is small
         below = np.where(p < 0.5, d.cdf < p, d.sf > q)
         low, high = np.where(below, theta, low), np.where(below, high, theta)
-
-        usable = (d.cdf > FLOOR) & (d.sf > FLOOR) & (d.pdf > 0)
-        z = np.where(usable, probit(d.cdf, d.sf), z_wanted)
-        slope = np.where(usable, np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * np.where(usable, d.pdf, 1.0)), 0.0)
-        cubic, term, two = _cubic(z_wanted, old, (theta, z, slope))
-        two &= (cubic > low) & (cubic < high)
-        step = np.where(two, cubic, theta + (z_wanted - z) * slope)
+        point, usable = _point(theta, d)
+        miss = np.abs(z_wanted - point.z)
+        step, done = theta + (z_wanted - point.z) * point.slope, miss <= CLOSE
+        if old is not None:
+            cubic, term, two = _cubic(z_wanted, old, point)
+            two &= (cubic > low) & (cubic < high)
+            step = np.where(two, cubic, step)
+            done |= two & (miss * np.abs(z_wanted - old.z) <= CLOSE_TWICE) & (np.abs(term) <= CUBIC_TERM * step)
         inside = usable & (step >= np.maximum(low, 0.0)) & (step <= high)
-        fallback = np.where(low < 0, 0.0, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * theta + 1.0))
-        new = np.where(inside, step, fallback)
-
-        miss = np.abs(z_wanted - z)
-        close_twice = two & (miss * np.abs(z_wanted - old[1]) <= CLOSE_TWICE) & (np.abs(term) <= CUBIC_TERM * new)
-        done = inside & ((miss <= CLOSE) | close_twice)
-        done |= (high - low <= 4e-16 * low) | ((high == 0) & (low < 0))
-        out[todo[done]] = np.where(high == 0, 0.0, new)[done]
-        old = (theta, z, slope)
-        theta = new
+        done &= inside
+        if not inside.all():
+            halfway = np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * theta + 1.0)
+            step = np.where(inside, step, np.where(low < 0, 0.0, halfway))
+            done |= (high - low <= 4e-16 * low) | ((high == 0) & (low < 0))
+            step = np.where(high == 0, 0.0, step)
+        old, theta = point, step
         if done.any():
+            out[todo[done]] = theta[done]
             keep = ~done
             if not keep.any():
                 return out
-            todo = todo[keep]
+            todo, old = todo[keep], Point(*(a[keep] for a in old))
             theta, z_wanted, p, q, low, high = (a[keep] for a in (theta, z_wanted, p, q, low, high))
-            old = (old[0][keep], old[1][keep], old[2][keep])
     raise ArithmeticError("a quantile did not converge")  # a defect of ours, never of the input
 
 
@@ -74,19 +72,35 @@ def probit(p: Floats, q: Floats) -> Floats:
     return np.where(low, z, -z)
 
 
-def _cubic(
-    z: Floats, old: tuple[Floats, Floats, Floats], new: tuple[Floats, Floats, Floats]
-) -> tuple[Floats, Floats, Bools]:
+class Point(NamedTuple):
+    """A point of the inverse function: θ, its probit z, and dθ/dz, which is 0 where it cannot be used."""
+
+    theta: Floats
+    z: Floats
+    slope: Floats
+
+
+def _point(theta: Floats, d: Distribution) -> tuple[Point, Bools]:
+    """The point at `theta`, and whether the cdf says more there than on which side the root is."""
+    small = np.minimum(d.cdf, d.sf)
+    usable = (small > FLOOR) & (d.pdf > 0)
+    z = special.ndtri(np.maximum(small, FLOOR))
+    z = np.where(d.cdf < d.sf, z, -z)
+    slope = np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * np.where(usable, d.pdf, np.inf))
+    return Point(theta, z, slope), usable
+
+
+def _cubic(z: Floats, old: Point, new: Point) -> tuple[Floats, Floats, Bools]:
     """The inverse function at z by the cubic through two points with their slopes, and whether there are two.
 
     Between them: how far the cubic is from the parabola through both points with the slope of the new one.
     """
-    (t0, z0, s0), (t1, z1, s1) = old, new
-    gap = z1 - z0
-    two = (s0 > 0) & (s1 > 0) & (np.abs(gap) > 1e-7)
+    gap = new.z - old.z
+    two = (old.slope > 0) & (new.slope > 0) & (np.abs(gap) > 1e-7)
     gap = np.where(two, gap, 1.0)
-    u = (z - z1) / gap  # 0 at the new point, −1 at the old one
-    chord = (t1 - t0) / gap
-    parabola = t1 + gap * u * (s1 + u * (s1 - chord))
-    term = gap * u * u * (1.0 + u) * (s1 - 2 * chord + s0)
-    return parabola + term, term, two & (np.abs(u) < 3)
+    u = (z - new.z) / gap  # 0 at the new point, −1 at the old one
+    two &= np.abs(u) < 3
+    chord = (new.theta - old.theta) / gap
+    parabola = new.theta + gap * u * (new.slope + u * (new.slope - chord))
+    term = gap * u * u * (1.0 + u) * (new.slope - 2 * chord + old.slope)
+    return parabola + term, term, two
