@@ -17,6 +17,7 @@ GOOD = {"tp": 31, "tn": 996, "fp": 5, "fn": 968}
         ({"fn": "many"}, "fn must be a number or an array of numbers, but got 'many'."),
         ({"fn": [3, -2]}, "fn must be a whole number, 0 or more, but got -2 at index 1."),
         ({"tp": 10**12}, "tp must be at most 1e+09, but got 1000000000000."),
+        ({"tp": 1 + 2j}, "tp must be a number or an array of numbers, but got (1+2j)."),
         ({"tp": np.inf}, "tp must be at most 1e+09, but got inf."),
         ({"tp": [1, 2], "fp": [1, 2, 3]}, "shapes must broadcast together, but got tp (2,), tn (), fp (3,), fn ()."),
     ],
@@ -64,6 +65,38 @@ def test_counts_are_keyword_only():
             "eps_at needs a posterior of mu, but this is one of eps. Use estimate_mu.",
         ),
         (lambda t: eg.estimate(t, delta=0)[0], "this posterior is of one tally and cannot be indexed."),
+        (
+            lambda t: eg.estimate_mu(t).eps_at(0),
+            "delta must be above 0, as Gaussian DP with δ = 0 has no finite ε, but got 0.",
+        ),
+        (
+            lambda t: eg.intervals(t, delta=0, level=1 - 1e-15),
+            "level must be at least 2e-12 away from 0 and 1, but got 0.999999999999999.",
+        ),
+        (
+            lambda t: eg.estimate((1, 2, 3, 4), delta=0),
+            "tally must be a Tally, but got (1, 2, 3, 4). Use eg.Tally(tp=, tn=, fp=, fn=).",
+        ),
+        (
+            lambda t: eg.estimate(t, delta=0).joint.rectangle_mass(fnr=(0.9, 0.1), fpr=(0, 1)),
+            "fnr must be two rates, the smaller one first, but got (0.9, 0.1).",
+        ),
+        (
+            lambda t: eg.estimate(eg.Tally(tp=[1, 2], tn=1, fp=1, fn=1), delta=[0, 0.1, 0.2]),
+            "shapes must broadcast together, but got tally (2,), delta (3,).",
+        ),
+        (
+            lambda t: eg.sample_size(delta=0, half_width=0.1, accuracy=0.6, prior=(-1, 0.5)),
+            "prior must be two shapes from 0.1 to 1e+09, but got -1 at index 0.",
+        ),
+        (
+            lambda t: eg.sample_size(delta=0, half_width=[0.1, 0.2], accuracy=0.6),
+            "half_width must be one number, but got an array of shape (2,).",
+        ),
+        (
+            lambda t: eg.sample_size(delta=0, half_width=0.1, accuracy=0.4),
+            "accuracy must be at least 0.5, as below it the opposite guess is better, but got 0.4.",
+        ),
         (lambda t: eg.intervals(t, delta=0, level=-1), "level must be in (0, 1), but got -1."),
         (lambda t: eg.sample_size(delta=0, accuracy=0.6), "exactly one of half_width and lower_bound must be given."),
         (

@@ -1,6 +1,7 @@
 """The command line as a person and a script use it."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -94,7 +95,7 @@ def test_mu_prints_its_assumption_and_eps():
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--tp", "-1"], "error: tp must be a whole number, 0 or more, but got -1.0."),
+        (["--tp", "-1"], "error: tp must be a whole number, 0 or more, but got -1."),
         (["--tp", "1.5"], "error: tp must be a whole number, 0 or more, but got 1.5."),
         (["--tp", "many"], "error: tp must be a whole number, 0 or more, but got 'many'."),
         (["--tp", "nan"], "error: tp must not be NaN, but got nan."),
@@ -105,8 +106,16 @@ def test_mu_prints_its_assumption_and_eps():
         (["--eps", "1"], "error: --eps goes with --quantity delta, but the quantity is eps."),
         (["--claimed-mu", "1"], "error: --claimed-mu goes with --quantity mu, but the quantity is eps."),
         (["--claimed-eps", "-1"], "error: claimed_eps must be finite, 0 or more, but got -1.0."),
-        (["--figure", "/nowhere/at/all.png"], "error: "),
-        (["--figure", "picture.xyz"], "error: "),
+        (
+            ["--figure", "/nowhere/at/all.png"],
+            "error: a figure's folder must exist, but got '/nowhere/at'. Make it first.",
+        ),
+        (["--figure", "p.xyz"], "error: a figure's file must end in .svg, .png, .pdf, but got 'p.xyz'."),
+        (["--figure", "/proc/x.png"], "error: the figure could not be written to '/proc/x.png': "),
+        (["--level", "0.9999999999999999"], "error: level must be at least 2e-12 away from 0 and 1, but got"),
+        (["--delta", "abc"], "error: Invalid value for '--delta': "),
+        (["--quantity", "z"], "error: Invalid value for '--quantity': "),
+        (["--nonsense"], "error: No such option: --nonsense"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(args, message, capsys, monkeypatch):
@@ -127,10 +136,44 @@ def test_missing_delta():
 
 
 def test_usage_errors_exit_2_without_traceback():
-    for args in (["estimate", "--tp", "1"], ["estimate", *COUNTS, "--quantity", "z"], ["nonsense"]):
+    for args in (["estimate", "--tp", "1"], ["nonsense"]):
         done = run(*args)
         assert done.returncode == 2
-        assert "Traceback" not in done.stderr
+        assert done.stderr.startswith("error: ")
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_claimed_delta_is_a_probability():
+    done = run("estimate", *COUNTS, "--quantity", "delta", "--eps", "1", "--claimed-delta", "5")
+    assert (done.returncode, done.stderr) == (2, "error: claimed_delta must be in [0, 1), but got 5.0.\n")
+
+
+def test_an_old_terminal_gets_question_marks_and_no_traceback():
+    done = subprocess.run(
+        [sys.executable, "-m", "epsgauge", *ESTIMATE],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0
+    assert b"[1.086, 2.655]" in done.stdout
+    assert done.stderr == b""
+
+
+def test_a_reader_who_leaves_early_is_no_error():
+    command = f"{sys.executable} -m epsgauge {' '.join(ESTIMATE)} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 120])
+def test_numbers_are_never_cut(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    big = ["--tp", "600000000", "--tn", "600000000", "--fp", "400000000", "--fn", "400000000"]
+    for counts, text in ((COUNTS, "[1.086, 2.655]"), (big, "[0.405397, 0.405548]")):
+        out = ask("estimate", *counts, "--delta", "1e-12" if counts is big else "1e-5", "--claimed-eps", "1000")
+        assert text in out
+        assert "…" not in out
+        assert "claimed 1000 ▸" in out
 
 
 def test_figure(tmp_path):
@@ -142,8 +185,9 @@ def test_figure(tmp_path):
 def test_size():
     answer = json.loads(ask("size", "--accuracy", "0.6", "--half-width", "0.15", "--delta", "1e-5", "--json"))
     assert [m["n_samples"] for m in answer["methods"]] == [544, 1423, 1478]
+    assert "prior alone" in ask("size", "--accuracy", "0.9", "--lower-bound", "0.1", "--delta", "1e-5")
     out = ask("size", "--accuracy", "0.6", "--lower-bound", "2", "--delta", "1e-5")
-    assert "no number is enough" in out
+    assert "none up to 1e8" in out
 
 
 def test_help_and_version():

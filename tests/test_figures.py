@@ -50,9 +50,16 @@ def test_a_density_integrates_to_what_is_not_at_0(posterior: eg.Posterior) -> No
 
 
 def test_a_density_shows_the_claim_wherever_it_is() -> None:
-    for claimed in (0.0, 0.5, 40.0):
+    near = density(POSTERIORS["eps"]).x[-1]
+    for claimed in (0.0, 0.5, 2 * near):
         shown = density(POSTERIORS["eps"], claimed=claimed)
         assert shown.x[0] <= claimed <= shown.x[-1]
+
+
+def test_a_claim_far_away_does_not_flatten_the_curve() -> None:
+    far = density(POSTERIORS["eps"], claimed=1000.0)
+    assert far.x[-1] == density(POSTERIORS["eps"]).x[-1]
+    assert far.claimed == 1000
 
 
 def test_the_bars_are_the_intervals() -> None:

@@ -61,8 +61,17 @@ def test_a_lower_bound_is_reached_at_its_sample_size(method):
     assert bound(int(1.3 * n)) > 1.5 > bound(int(0.7 * n))
 
 
-def test_no_number_of_samples_shows_more_than_the_attack_leaks():
-    assert eg.sample_size(accuracy=0.6, lower_bound=2.0, delta=1e-5) is None
+@pytest.mark.parametrize("method", METHODS)
+def test_no_number_of_samples_shows_more_than_the_attack_leaks(method):
+    assert eg.sample_size(accuracy=0.6, lower_bound=2.0, delta=1e-5, method=method) is None
+    assert eg.sample_size(accuracy=0.5, lower_bound=0.1, delta=1e-5, method=method) is None
+
+
+def test_sample_sizes_of_weak_attacks():
+    """Expected counts are not whole, and their shapes reach where SciPy's quantiles fail."""
+    for accuracy, bound in ((0.51, 0.03), (0.505, 0.01), (0.55, 0.15)):
+        bayes, *others = (eg.sample_size(accuracy=accuracy, lower_bound=bound, delta=1e-5, method=m) for m in METHODS)
+        assert 100 < bayes < min(others)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -88,6 +97,8 @@ def test_at_equal_rates_the_credible_lower_end_covers_less():
     weight, low = enumerate_lower_ends(60, 0.1, 0.1)
     coverage = (weight * (low <= eps_of_rates(0.1, 0.1, delta=1e-5))).sum()
     assert 0.80 < coverage < 0.86
+    weight, low = enumerate_lower_ends(60, 0.4, 0.4)
+    assert 0.91 < (weight * (low <= eps_of_rates(0.4, 0.4, delta=1e-5))).sum() < 0.95
 
 
 def test_where_nothing_leaks_the_credible_lower_end_is_above_zero():
@@ -111,16 +122,20 @@ def test_small_cells():
 def test_equal_rates():
     assert "are about equal" in warnings_of(tp=65, tn=75, fp=25, fn=35)
     assert "are about equal" not in warnings_of(tp=31, tn=996, fp=5, fn=968)
+    assert "are about equal" not in warnings_of(delta=0.3, tp=50, tn=50, fp=50, fn=50)  # the lower end is 0
 
 
 def test_large_delta():
-    assert "δ·N = 2 is not below 1" in warnings_of(delta=1e-3, tp=31, tn=996, fp=5, fn=968)
+    assert "δ·N = 2 for the N = 2000 samples of this audit is not below 1" in warnings_of(
+        delta=1e-3, tp=31, tn=996, fp=5, fn=968
+    )
     assert "δ·N" not in warnings_of(tp=31, tn=996, fp=5, fn=968)
 
 
 def test_worse_than_chance():
     assert "worse than chance (FNR + FPR = 1.6 > 1)" in warnings_of(tp=20, tn=20, fp=80, fn=80)
     assert "worse than chance" not in warnings_of(tp=80, tn=80, fp=20, fn=20)
+    assert "worse than chance" not in warnings_of(tp=175, tn=325, fp=188, fn=312)  # 1.01, which is noise
 
 
 def test_a_lower_end_above_zero_is_no_proof():

@@ -144,6 +144,42 @@ def test_without_delta_there_is_no_atom_exactly():
     assert (eg.estimate_mu(many).mass_at_zero == 0).all()
 
 
+def test_far_values_of_every_quantity():
+    """Beyond where Φ, e^ε and e^−ε leave double precision."""
+    tally = eg.Tally(tp=31, tn=996, fp=5, fn=968)
+    for post, far in (
+        (eg.estimate(tally, delta=1e-5), [800.0, 1e6]),
+        (eg.estimate(tally, delta=1e-5, prior=(0.1, 2.3)), [800.0, 1e6]),
+        (eg.estimate_mu(tally), [37.0, 100.0, 1e6]),
+        (eg.estimate_mu(tally).eps_at(1e-5), [800.0, 1e6]),
+        (eg.estimate_delta(tally, eps=800.0), [0.0, 0.5]),
+        (eg.estimate_delta(tally, eps=800.0, prior=(2.3, 0.7)), [0.0, 0.5]),
+    ):
+        assert (post.cdf(far) == 1).all()
+        assert (post.sf(far) <= 1e-30).all()
+        assert np.isfinite(post.pdf(far)).all()
+
+
+def test_tails_of_sharp_priors_go_with_their_exponent():
+    far = eg.estimate(eg.Tally(tp=0, tn=0, fp=5, fn=0), delta=1e-3, prior=(0.1, 0.1)).sf([600.0, 700.0, 720.0, 900.0])
+    np.testing.assert_allclose(np.diff(np.log(far)), [-10, -2, -18], rtol=1e-6)
+
+
+def test_delta_close_to_one():
+    post = eg.estimate_delta(eg.Tally(tp=100, tn=100, fp=0, fn=0), eps=1.0)
+    draws = post.sample(200_000, seed=2)
+    assert post.mean() == pytest.approx(draws.mean(), abs=5 * draws.std() / np.sqrt(len(draws)))
+    assert 0.999 < eg.estimate_delta(eg.Tally(tp=0, tn=0, fp=209748, fn=7), eps=1.0).isf(1e-12) <= 1
+
+
+def test_density_of_delta_may_be_infinite_at_zero():
+    post = eg.estimate_delta(eg.Tally(tp=5, tn=0, fp=9, fn=0), eps=1.0)
+    near = post.pdf([1e-12, 1e-100, 1e-300])
+    assert post.pdf(0.0) == np.inf
+    # it grows with log(1/δ)
+    assert (near[2] - near[1]) / (near[1] - near[0]) == pytest.approx(200 / 88, rel=1e-6)
+
+
 def test_far_outside_the_support():
     post = eg.estimate(eg.Tally(tp=5, tn=5, fp=5, fn=5), delta=0.1)
     assert (post.cdf(-1.0), post.sf(-1.0), post.pdf(-1.0)) == (0, 1, 0)

@@ -102,16 +102,16 @@ def test_perfect_attack_of_section_3_1():
 
 def test_clopper_pearson_for_eps_covers_by_enumeration():
     """Over all outcomes, on a grid of true rates, folded attacks included."""
-    n, delta, level = 14, 0.02, 0.8
-    k = np.arange(n + 1)
-    row = eg.intervals(eg.Tally(fn=k[:, None], tp=n - k[:, None], fp=k, tn=n - k), delta=delta, level=level)[
-        "clopper-pearson"
-    ]
-    for x in np.linspace(0, 1, 21):
-        for y in np.linspace(0, 1, 21):
-            eps = eps_of_rates(x, y, delta=delta)
-            weight = stats.binom.pmf(k, n, x)[:, None] * stats.binom.pmf(k, n, y)
-            assert (weight * ((row.low <= eps) & (eps <= row.high))).sum() >= level
+    level = 0.8
+    for n1, n0, delta in ((14, 14, 0.02), (5, 30, 0.0), (25, 4, 0.2)):
+        j, k = np.arange(n1 + 1), np.arange(n0 + 1)
+        tally = eg.Tally(fn=j[:, None], tp=n1 - j[:, None], fp=k, tn=n0 - k)
+        row = eg.intervals(tally, delta=delta, level=level)["clopper-pearson"]
+        for x in np.linspace(0, 1, 16):
+            for y in np.linspace(0, 1, 16):
+                eps = eps_of_rates(x, y, delta=delta)
+                weight = stats.binom.pmf(j, n1, x)[:, None] * stats.binom.pmf(k, n0, y)
+                assert (weight * ((row.low <= eps) & (eps <= row.high))).sum() >= level
 
 
 def test_bad_input():

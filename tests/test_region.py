@@ -133,6 +133,15 @@ def test_gaussian_corners():
     assert region.gaussian_delta(1.0, mu=1.0) == pytest.approx(0.126936737507, abs=1e-12)
 
 
+def test_very_large_eps():
+    np.testing.assert_array_equal(
+        region.contains([0, 0, 0.1], [0.5, 1, 0.2], eps=1000, delta=[0.1, 0, 0]), [False, True, True]
+    )
+    np.testing.assert_array_equal(region.delta_of_rates([0, 0, 0.1], [0, 1, 0.2], eps=1000), [1, 0, 0])
+    assert region.lower_boundary(0, eps=1000, delta=0) == 1
+    assert region.gaussian_mu(1.0, delta=0.0) == 0
+
+
 def test_bad_rates():
     with pytest.raises(eg.InvalidInput, match=r"fnr must be in \[0, 1\], but got 1.2"):
         region.eps_of_rates(1.2, 0.1, delta=0)

@@ -46,7 +46,7 @@ def estimate(
     _refuse_unused(quantity, delta, eps, claims)
     claimed = claims[quantity]
     if claimed is not None:
-        checks.eps(claimed, f"claimed_{quantity}")
+        (checks.delta if quantity is Quantity.delta else checks.eps)(claimed, f"claimed_{quantity}")
     post: Posterior
     if quantity is Quantity.eps:
         post = estimate_eps(tally, delta=_needed("delta", delta, "--delta 1e-5"), prior=prior)
@@ -73,7 +73,7 @@ def estimate(
 
 def _number(name: str, text: str) -> float:
     try:
-        return float(text)
+        return int(text) if text.lstrip("+-").isdigit() else float(text.replace("_", "?"))
     except ValueError:
         raise InvalidInput(f"{name} must be a whole number, 0 or more, but got {text!r}.") from None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -41,10 +43,33 @@ def _options(
 
 def main() -> None:
     """Exit 0 good, 1 a gate says no, 2 bad usage or input, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an old terminal shows ? for ε, and no traceback
+            stream.reconfigure(errors="replace")
     try:
-        app()
+        sys.exit(app(standalone_mode=False) or 0)
     except EpsgaugeError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(2)
+        _fail(str(error))
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        _fail(f"the output could not be written: {error.strerror}.")
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        # Typer brings Click's exceptions as its own or as Click's, by its version: they are known by what they can do
+        if type(error).__name__ == "Abort":
+            sys.exit(130)
+        if not hasattr(error, "format_message"):
+            raise
+        sentence = error.format_message()
+        if sentence.startswith("Usage:"):  # no command was given: this is the help
+            typer.echo(sentence)
+            sys.exit(2)
+        _fail(sentence)
+
+
+def _fail(sentence: str) -> NoReturn:
+    typer.echo(f"error: {sentence}", err=True)
+    sys.exit(2)

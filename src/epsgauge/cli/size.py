@@ -46,4 +46,6 @@ def size(
         return
     from rich.console import Console
 
-    show(plans, Console(highlight=False))
+    alone = largest_eps(0, delta=delta, level=level)
+    reached = lower_bound is not None and lower_bound <= alone
+    show(plans, Console(highlight=False), prior_alone=alone if reached else None)

@@ -54,8 +54,11 @@ def save(figure: Figure, path: str | Path, *, title: str = "", description: str 
     about = {"Title": title, "Subject" if kind == "pdf" else "Description": description}
     meta: dict[str, Any] = {key: value for key, value in about.items() if value}
     meta |= {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[kind]
-    with styled():
-        figure.savefig(target, format=kind, metadata=meta)
+    try:
+        with styled():
+            figure.savefig(target, format=kind, metadata=meta)
+    except OSError as error:
+        raise InvalidInput(f"the figure could not be written to {str(path)!r}: {error.strerror}.") from None
     return target
 
 

@@ -17,6 +17,8 @@ from epsgauge.stats.posterior import Posterior
 # Beyond this quantile the curve is flat on the page.
 TAIL = 5e-3
 POINTS = 400
+# A claimed value further away than so many widths of the posterior is not on the axis: it would flatten the curve.
+FAR = 3.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def _grid(posterior: Posterior, claimed: float | None, bars: Sequence[Bar]) -> F
     spread = end - begin
     # a bar that ends a little beyond the tail is shown whole, one that goes on for long is not
     shown = [begin, end, *(bar.high for bar in bars if bar.high < end + 0.5 * spread)]
-    if claimed is not None:
+    if claimed is not None and begin - FAR * spread <= claimed <= end + FAR * spread:
         shown.append(claimed)
     left, right = min(shown), max(shown)
     if left < 2 * spread:  # near enough to show 0, which means no leak

@@ -45,7 +45,16 @@ def density(shown: Density) -> Figure:
                 color=style.BLUE,
                 fontsize=style.SMALL,
             )
-        if shown.claimed is not None:
+        if shown.claimed is not None and not left <= shown.claimed <= right:
+            beyond = shown.claimed > right
+            text = (
+                f"claimed {shown.symbol} = {shown.claimed:g} →"
+                if beyond
+                else f"← claimed {shown.symbol} = {shown.claimed:g}"
+            )
+            place = (-3, 0, "right", "top") if beyond else (3, 0, "left", "top")
+            label(axes, text, (right if beyond else left, 0.98 * top), place, **halo())
+        elif shown.claimed is not None:
             for pane in (axes, below):
                 pane.axvline(shown.claimed, color=style.BLACK, linewidth=1.0, dashes=(4, 2))
             place = (-3, 0, "right", "top") if shown.claimed > left + 0.6 * (right - left) else (3, 0, "left", "top")

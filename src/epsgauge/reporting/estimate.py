@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -11,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.figures.density import Density, density
-from epsgauge.reporting.numbers import json_ready, percent, short
+from epsgauge.reporting.numbers import interval_text, json_ready, percent, short
 from epsgauge.reporting.sketch import sketch
 from epsgauge.stats.cautions import cautions
-from epsgauge.stats.methods import METHODS, Intervals, intervals_of
+from epsgauge.stats.methods import BASELINE, METHODS, Intervals, intervals_of
 from epsgauge.stats.posterior import Posterior
 
 PROMISE_STYLE = {"credible": "cyan", "estimate": "yellow", "guaranteed": "green"}
@@ -29,7 +30,7 @@ class Answer:
     claimed: float | None = None
     eps_if_gaussian: Posterior | None = None  # beside one of μ: ε at a δ under the same assumption
 
-    @property
+    @cached_property
     def intervals(self) -> Intervals:
         return intervals_of(self.posterior, level=self.level)
 
@@ -43,7 +44,7 @@ class Answer:
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
-    """The structure that `--json` prints; the README of the command documents it."""
+    """The structure that `--json` prints; docs/guide.md documents it."""
     post, result = answer.posterior, answer.intervals
     cells = {c: int(getattr(post.tally, c)) for c in ("tp", "tn", "fp", "fn")}
     fixed = {"eps": "delta", "delta": "eps", "mu": None}[post.quantity]
@@ -86,7 +87,7 @@ def show(answer: Answer, console: Console) -> None:
     """Print the answer for a person."""
     result = answer.intervals
     console.print(_title(answer))
-    console.print(_table(result))
+    console.print(_table(result, console.width))
     console.print(_facts(answer))
     console.print()
     for line in sketch(answer.picture(), width=min(64, max(30, console.width - 24))):
@@ -109,24 +110,36 @@ def _title(answer: Answer) -> Text:
     return text
 
 
-def _table(result: Intervals) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for name, justify in (("", "left"), (f"{100 * result.level:g} % interval", "left"), ("width", "right")):
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    table.add_column("vs CP", justify="right", no_wrap=True)
-    table.add_column("promise", no_wrap=True)
-    table.add_column("assumes", no_wrap=True)
+def _table(result: Intervals, width: int) -> Table:
+    """A row a method; a narrow terminal loses what can be spared, never digits."""
+    texts = [interval_text(float(row.low), float(row.high)) for row in result]
+    needed = max(map(len, texts)) + 52  # of the other columns, without what is between them
+    gap = 2 if needed + 20 <= width else 1
+    wide = needed + 10 <= width
+    table = Table(box=None, pad_edge=False, padding=(0, gap), header_style="dim")
+    columns: list[tuple[str, Literal["left", "right"], bool]] = [
+        ("", "left", True),
+        (f"{100 * result.level:.12g} % interval", "left", True),
+        ("width", "right", wide),
+        ("vs CP", "right", wide),
+        ("promise", "left", True),
+        ("assumes", "left", needed - 10 <= width),
+    ]
+    for name, justify, kept in columns:
+        if kept:
+            table.add_column(name, justify=justify, no_wrap=True)
     letters = _letters(result)
-    for row in result:
-        best = row.method == "bayes"
-        table.add_row(
-            Text(METHODS[row.method].label, style="bold" if best else ""),
-            Text(f"[{short(float(row.low))}, {short(float(row.high))}]", style="bold" if best else ""),
+    for row, text in zip(result, texts, strict=True):
+        style = "bold" if row.method == "bayes" else ""
+        cells: tuple[RenderableType, ...] = (
+            Text(METHODS[row.method].label, style=style),
+            Text(text, style=style),
             short(float(row.width)),
-            "" if row.method == "clopper-pearson" else percent(float(row.against_baseline)),
+            "" if row.method == BASELINE else percent(float(row.against_baseline)),
             Text(row.promise, style=PROMISE_STYLE[row.promise]),
             " ".join(letters[a] for a in row.assumptions),
         )
+        table.add_row(*(cell for cell, (_, _, kept) in zip(cells, columns, strict=True) if kept))
     return table
 
 
@@ -139,7 +152,7 @@ def _facts(answer: Answer) -> Text:
     if answer.eps_if_gaussian is not None:
         gaussian, ends = answer.eps_if_gaussian, answer.eps_if_gaussian.interval(answer.level)
         text.append(f"\nε{gaussian.family.given}: median {short(float(gaussian.median()))}, credible interval ")
-        text.append(f"[{short(float(ends.low))}, {short(float(ends.high))}]", style="bold")
+        text.append(interval_text(float(ends.low), float(ends.high)), style="bold")
     return text
 
 

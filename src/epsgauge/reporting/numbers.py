@@ -14,7 +14,14 @@ def short(value: float, digits: int = 3) -> str:
         return "0"
     if abs(value) < 0.5 * 10.0**-digits or abs(value) >= 1e6:
         return f"{value:.2g}"
-    return f"{value:.{digits}f}" if abs(value) >= 0.05 else f"{value:.3g}"
+    return f"{value:.{digits}f}" if abs(value) >= 0.05 or digits > 3 else f"{value:.3g}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """[low, high] with as many decimals as its width needs."""
+    width = high - low
+    digits = 3 if not 0 < width < 0.05 else min(9, 2 - math.floor(math.log10(width)))
+    return f"[{short(low, digits)}, {short(high, digits)}]"
 
 
 def percent(ratio: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
 
 import numpy as np
 
@@ -10,14 +11,17 @@ from epsgauge.figures.density import Density
 from epsgauge.stats.arrays import Floats
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
+# With so much mass at 0 the rest of the density is not worth a curve.
+MOSTLY_ZERO = 0.99
 
 
 def sketch(picture: Density, *, width: int = 60, height: int = 6) -> list[str]:
     """Lines of text: the density, its axis, the claimed value, and the intervals below."""
     left, right = float(picture.x[0]), float(picture.x[-1])
     middle = left + (np.arange(width) + 0.5) * (right - left) / width
-    heights = _heights(np.interp(middle, picture.x, picture.pdf), height)
-    claim = None if picture.claimed is None else _column(picture.claimed, left, right, width)
+    density = np.interp(middle, picture.x, picture.pdf)
+    heights = _heights(density if picture.mass_at_zero < MOSTLY_ZERO else 0.0 * density, height)
+    claim = _column(picture.claimed, left, right, width) if _on_axis(picture.claimed, left, right) else None
 
     lines = []
     for row in range(height - 1, -1, -1):
@@ -28,11 +32,24 @@ def sketch(picture: Density, *, width: int = 60, height: int = 6) -> list[str]:
         lines.append(f"{atom}{''.join(cells)}".rstrip())
     lines.append("└" + "─" * width)
     lines.append(_axis(left, right, width, picture.symbol))
-    if claim is not None and picture.claimed is not None:
-        lines.append(" " * (claim + 1) + f"┊ claimed {picture.claimed:g}")
+    if picture.claimed is not None:
+        lines.append(_claim_line(picture.claimed, claim, right, width))
     for bar in picture.bars:
         lines.append(_bar(bar.low, bar.high, left, right, width) + f" {bar.label}")
     return lines
+
+
+def _on_axis(value: float | None, left: float, right: float) -> TypeGuard[float]:
+    return value is not None and left <= value <= right
+
+
+def _claim_line(claimed: float, column: int | None, right: float, width: int) -> str:
+    text = f"claimed {claimed:g}"
+    if column is None:  # off the axis
+        return f"{text} ▸".rjust(width + 1) if claimed > right else f" ◂ {text}"
+    if column + len(text) + 3 > width + 12:
+        return f"{text} ┊".rjust(column + 2)
+    return " " * (column + 1) + f"┊ {text}"
 
 
 def _heights(density: Floats, height: int) -> Floats:
@@ -63,9 +80,14 @@ def _round_step(raw: float) -> float:
 
 
 def _bar(low: float, high: float, left: float, right: float, width: int) -> str:
-    start, end = _column(low, left, right, width), _column(min(high, right), left, right, width)
-    cells = [" "] * (width + 1)
-    cells[start + 1 : end + 1] = "━" * (end - start)
-    cells[start + 1 if start + 1 <= width else width] = "┣" if low > left or low == 0 else "◂"
-    cells[min(end + 1, width)] = "▸" if high > right else "┫"
-    return "".join(cells)
+    """An interval as ┣━━┫; ▸ or ◂ where it goes on beyond the axis, ◆ where it is no wider than a cell."""
+    cell = (right - left) / width
+    start, end = (_column(value, left, right, width) for value in (low, min(high, right)))
+    cells = [" "] * width
+    cells[start : end + 1] = "━" * (end + 1 - start)
+    cells[start], cells[end] = ("┣", "┫") if end > start else ("◆", "◆")
+    if high > right + cell:
+        cells[end] = "▸"
+    if low < left - cell:
+        cells[start] = "◂"
+    return " " + "".join(cells)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.arrays import Bools, Floats, Ints
 
 # Mass that may be left outside the support window of one rate. It bounds the absolute error that
 # the window causes in a cdf, and lies far below the 1e-11 that is promised.
@@ -44,9 +45,41 @@ def log_norm(a: Floats, b: Floats) -> Floats:
     return log_peak(a, b) - a * log_share_a - b * log_share_b
 
 
+def quantile(a: Floats, b: Floats, tail: float | Floats, *, upper: bool = False) -> Floats:
+    """The x with Pr[Beta(a, b) ≤ x] = tail, or with Pr[Beta(a, b) ≥ x] = tail.
+
+    SciPy's inverse is wrong or NaN for some shapes (a = 1.01, b = 0.99; a = 1000, b = 1e8), so it is checked, and
+    what fails is found by bisection.
+    """
+    inverse, mass = (special.betainccinv, special.betaincc) if upper else (special.betaincinv, special.betainc)
+    a, b, tail = (np.asarray(q, dtype=np.float64) for q in np.broadcast_arrays(a, b, tail))
+    x: Floats = np.asarray(inverse(a, b, tail))
+    with np.errstate(invalid="ignore"):
+        good = np.abs(mass(a, b, x) - tail) <= 1e-9 * tail
+    if not good.all():
+        x = np.array(x)
+        x[~good] = _bisect(
+            lambda x: mass(a[~good], b[~good], x) > tail[~good], int(np.count_nonzero(~good)), falls=upper
+        )
+    return x
+
+
+def _bisect(above: Callable[[Floats], Bools], n: int, *, falls: bool) -> Floats:
+    """Where a monotone function of x in (0, 1) crosses, to the last digit of small x: on a logarithmic scale."""
+    low, high = np.full(n, np.log(1e-307)), np.zeros(n)
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        left = above(np.exp(middle)) != falls  # the crossing is to the left
+        low, high = np.where(left, low, middle), np.where(left, middle, high)
+    return np.exp(0.5 * (low + high))
+
+
 def support(a: Floats, b: Floats) -> Floats:
     """The lower end of the window outside of which Beta(a, b) has no mass that counts."""
-    out: Floats = np.where(a < REACHES_ZERO, 0.0, special.betaincinv(a, b, OUTSIDE))
+    out = np.zeros_like(a)
+    inner = a >= REACHES_ZERO
+    if inner.any():
+        out[inner] = quantile(a[inner], b[inner], OUTSIDE)
     return out
 
 

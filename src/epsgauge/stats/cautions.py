@@ -20,7 +20,7 @@ def cautions(result: Intervals) -> tuple[str, ...]:
     found = [
         _prior_alone(posterior, result.level),
         _small_cells(posterior.tally),
-        _equal_rates(posterior),
+        _equal_rates(result),
         _large_delta(posterior),
         _worse_than_chance(posterior.tally),
         _no_proof(result),
@@ -32,7 +32,7 @@ def cautions(result: Intervals) -> tuple[str, ...]:
 def _prior_alone(posterior: Posterior, level: float) -> str | None:
     none = Posterior(Tally(tp=0, tn=0, fp=0, fn=0), posterior.family, posterior.prior)
     at = none.quantile(np.linspace(0.02, 0.98, 25))
-    if np.abs(posterior.cdf(at) - none.cdf(at)).max() > HARDLY_MOVED:
+    if none.mass_at_zero > 0.5 or np.abs(posterior.cdf(at) - none.cdf(at)).max() > HARDLY_MOVED:
         return None
     alone = none.interval(level)
     return (
@@ -48,18 +48,19 @@ def _small_cells(tally: Tally) -> str | None:
     return f"{', '.join(small)}: below {SMALL_CELL} the prior weighs as much as the data. Read the guaranteed row too."
 
 
-def _equal_rates(posterior: Posterior) -> str | None:
+def _equal_rates(result: Intervals) -> str | None:
+    posterior = result.posterior
     tally = posterior.tally
-    n1, n0 = int(tally.n_positive), int(tally.n_negative)
-    if not n1 or not n0 or posterior.family.assumption is not None:  # μ is smooth there: no larger of two to pick
+    if not tally.n_positive or not tally.n_negative or result["bayes"].low == 0:
+        return None
+    if posterior.family.assumption is not None:  # μ is smooth there: no larger of two to pick
         return None
     x, y = float(tally.fnr), float(tally.fpr)
-    spread = np.sqrt(x * (1 - x) / n1 + y * (1 - y) / n0)
-    if abs(x - y) > 2 * spread:
+    if abs(x - y) > 2 * _spread(tally):
         return None
     return (
         f"FNR = {x:.3g} and FPR = {y:.3g} are about equal: there the credible lower end lies above the true value "
-        "more often than its level says, in about 1 of 5 runs where 1 of 20 is meant."
+        "more often than its level says, up to four times as often where both rates are small."
     )
 
 
@@ -67,20 +68,28 @@ def _large_delta(posterior: Posterior) -> str | None:
     n = int(posterior.tally.n_samples)
     if posterior.quantity != "eps" or float(posterior.family.parameter) * n < 1:
         return None
-    delta = float(posterior.family.parameter)
     return (
-        f"δ·N = {delta * n:.3g} is not below 1: so large a δ allows that whole records leak. "
-        f"Use δ below 1/N = {1 / n:.2g}."
+        f"δ·N = {float(posterior.family.parameter) * n:.3g} for the N = {n} samples of this audit is not below 1: so "
+        "large a δ forgives leaks that these samples show. Use one below 1/N and below 1/(size of the training set)."
     )
 
 
 def _worse_than_chance(tally: Tally) -> str | None:
-    if not tally.n_positive or not tally.n_negative or tally.fnr + tally.fpr <= 1:
+    if not tally.n_positive or not tally.n_negative:
+        return None
+    both = float(tally.fnr + tally.fpr)
+    if both <= 1 + 2 * _spread(tally):
         return None
     return (
-        f"The attack is worse than chance (FNR + FPR = {float(tally.fnr + tally.fpr):.3g} > 1) and was read as its "
-        "opposite. Check the direction of its scores."
+        f"The attack is worse than chance (FNR + FPR = {both:.3g} > 1) and was read as its opposite. "
+        "Check the direction of its scores."
     )
+
+
+def _spread(tally: Tally) -> float:
+    """Standard error of the sum, and of the difference, of both rates."""
+    x, y = float(tally.fnr), float(tally.fpr)
+    return float(np.sqrt(x * (1 - x) / int(tally.n_positive) + y * (1 - y) / int(tally.n_negative)))
 
 
 def _no_proof(result: Intervals) -> str | None:

@@ -39,14 +39,15 @@ class Piece:
     speed: Floats
 
 
-def pieces(window: Window, delta: Floats, b: Floats, rule: Rule) -> list[Piece]:
+def pieces(window: Window, delta: Floats, b: Floats, rule: Rule, *, far: bool) -> list[Piece]:
     """Nodes for each window, in one piece, or in two next to the corner x = 0, y = 1 − δ.
 
     `b` is the shape of 1 − y = δ + (1 − δ) c², whose power b − 1 has a branch point at c = i √δ. Against the rest of
-    the integrand it is of the size (δ/c_end²)^(b − ½), and in the window at most δ/c_start².
+    the integrand it is of the size (δ/c_end²)^(b − ½), and in the window at most δ/c_start². For a derivative in δ,
+    which has a factor 1/c², `far` asks for one power more.
     """
     ratio = window.c_end / np.maximum(delta, 1e-300)
-    felt = ((b - 0.5) * np.log(np.maximum(ratio, 1.0)) < 30.0) & (ratio < 1e18)
+    felt = ((b - (1.5 if far else 0.5)) * np.log(np.maximum(ratio, 1.0)) < 30.0) & (far | (ratio < 1e18)) & (delta > 0)
     corner = felt & (window.c_start < np.minimum(1e13 * delta, 0.25))
     rows = np.arange(len(corner))
     cs, ss, ce, se = (np.sqrt(w) for w in (window.c_start, window.s_start, window.c_end, window.s_end))
@@ -72,11 +73,12 @@ def graded(window: Window, rule: Rule) -> list[Piece]:
     must be above 0.
     """
     rows = np.arange(len(window.c_start))
+    s_end = np.maximum(window.s_end, 1e-300)  # the vertex, for an ε beyond what double precision holds
     split = np.minimum(np.maximum(SPLIT**2, window.c_start), window.c_end)
     out = []
     for start, end, by_c in (
         (window.c_start, split, True),
-        (np.minimum(1.0 - split, window.s_start), window.s_end, False),
+        (np.maximum(np.minimum(1.0 - split, window.s_start), s_end), s_end, False),
     ):
         first, width = 0.5 * np.log(start)[:, None], 0.5 * np.log(end / start)
         count = max(1, int(np.ceil(np.abs(width).max() / LOG_WIDTH)))

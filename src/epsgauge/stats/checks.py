@@ -12,13 +12,17 @@ from epsgauge.stats.arrays import Bools, Floats, Ints
 MAX_COUNT = 10**9
 # Sharper priors put mass at rates that double precision cannot tell from 0.
 MIN_PRIOR = 0.1
+# Quantiles further out than this cannot be had to the promised accuracy.
+SMALLEST_TAIL = 1e-12
 
 
 def numbers(name: str, value: ArrayLike) -> Floats:
     """`value` as an array of floats without NaN."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"{name} must be a number or an array of numbers, but got {value!r}.") from None
     if np.isnan(array).any():
         raise InvalidInput(f"{name} must not be NaN, but got {_show(value, np.isnan(array))}.")
@@ -54,9 +58,29 @@ def eps(value: ArrayLike, name: str = "eps") -> Floats:
 
 def level(value: float, name: str = "level") -> float:
     array = numbers(name, value)
-    if array.ndim:
-        raise InvalidInput(f"{name} must be one number, but got {value!r}.")
+    number = one(name, array)
     within(name, value, "in (0, 1)", (array > 0) & (array < 1))
+    within(name, value, f"at least {2 * SMALLEST_TAIL:g} away from 0 and 1", _away(array, 2 * SMALLEST_TAIL))
+    return number
+
+
+def tail(value: ArrayLike, name: str) -> Floats:
+    """A probability at which quantiles can be had."""
+    array = numbers(name, value)
+    within(name, value, "in [0, 1]", (array >= 0) & (array <= 1))
+    far = (array == 0) | (array == 1) | _away(array, SMALLEST_TAIL)
+    within(name, value, f"0, 1 or at least {SMALLEST_TAIL:g} away from both", far)
+    return array
+
+
+def _away(array: Floats, distance: float) -> Bools:
+    return np.minimum(array, 1.0 - array) >= 0.999 * distance
+
+
+def one(name: str, array: Floats | Ints) -> float:
+    """The only number of an array without dimensions."""
+    if array.ndim:
+        raise InvalidInput(f"{name} must be one number, but got an array of shape {array.shape}.")
     return float(array)
 
 

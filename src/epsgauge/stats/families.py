@@ -31,6 +31,7 @@ class Family(ABC):
 
     quantity: str
     symbol: str
+    parameter_name: str
     top: float  # the supremum of θ
     assumption: str | None = None
 
@@ -68,6 +69,7 @@ class EpsAtDelta(Family):
     delta: Floats
     quantity = "eps"
     symbol = "ε"
+    parameter_name = "delta"
     top = np.inf
 
     @property
@@ -99,6 +101,7 @@ class DeltaAtEps(Family):
     eps: Floats
     quantity = "delta"
     symbol = "δ"
+    parameter_name = "eps"
     top = 1.0
 
     @property
@@ -116,9 +119,7 @@ class DeltaAtEps(Family):
         return DeltaAtEps(self.eps[index])
 
     def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
-        grow = np.exp(self.eps)
-        gaps = (x_up - grow * y, y_up - grow * x, x - grow * y_up, y - grow * x_up)
-        return np.maximum(0.0, np.maximum(np.maximum(gaps[0], gaps[1]), np.maximum(gaps[2], gaps[3])))
+        return region.largest_gap(x, x_up, y, y_up, self.eps)
 
     def distribution(self, names: Names, theta: Floats) -> Distribution:
         mass = lines.region_mass(names, self.eps, theta, along="delta")
@@ -131,6 +132,7 @@ class Mu(Family):
 
     quantity = "mu"
     symbol = "μ"
+    parameter_name = "none"
     top = np.inf
     assumption = "the mechanism's trade-off curve is that of Gaussian DP"
 
@@ -149,12 +151,7 @@ class Mu(Family):
         return self
 
     def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
-        low_x, low_y = x < x_up, y < y_up
-        z_x = np.where(low_x, 1, -1) * special.ndtri(np.where(low_x, x, x_up))
-        z_y = np.where(low_y, 1, -1) * special.ndtri(np.where(low_y, y, y_up))
-        with np.errstate(invalid="ignore"):
-            mu = np.abs(z_x + z_y)
-        return np.where(np.isnan(mu), 0.0, mu)  # (0, 1) and (1, 0): an attack that always says the same
+        return region.probit_distance(x, x_up, y, y_up)
 
     def distribution(self, names: Names, theta: Floats) -> Distribution:
         return Distribution(*gaussian.region_mass(names, theta))
@@ -167,6 +164,7 @@ class GaussianEps(Family):
     delta: Floats
     quantity = "eps"
     symbol = "ε"
+    parameter_name = "delta"
     top = np.inf
     assumption = Mu.assumption
 

@@ -43,7 +43,7 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
     width = (end - start) / panels
     for k in range(panels):
         z = (start + k * width)[:, None] + width[:, None] * rule.nodes
-        t = -m[:, None] - z
+        z, t = _clip(z), _clip(-m[:, None] - z)
         px, gx = _along(beta.Shapes(ax, bx, nx), z, width)
         _, gy = _along(beta.Shapes(ay, by, ny), t, width)
         swept = sweep(rule, gx, gy, x_before=fx, y_before=sy)
@@ -62,6 +62,11 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
     return np.clip(inside, 0.0, 1.0), np.clip(outside, 0.0, 1.0), density.reshape(2, n).sum(0)
 
 
+def _clip(z: Floats) -> Floats:
+    """To where Φ(z) and Φ(−z) are above 0; no window that is not empty goes further."""
+    return np.clip(z, -37.0, 37.0)
+
+
 def _edge(a: Floats, low: Floats) -> Floats:
     """Φ⁻¹ of the start of a window; where that is 0, of the x below which x^a is nothing."""
     out: Floats = special.ndtri(np.maximum(low, beta.OUTSIDE ** (1.0 / np.minimum(a, 1.0))))
@@ -70,7 +75,8 @@ def _edge(a: Floats, low: Floats) -> Floats:
 
 def _cdfs(ax: Floats, bx: Floats, ay: Floats, by: Floats, z: Floats, m: Floats) -> tuple[Floats, Floats]:
     """Pr[x ≤ Φ(z)] and Pr[y ≥ Φ(−m − z)]."""
-    x, x_up, y, y_up = special.ndtr(z), special.ndtr(-z), special.ndtr(-m - z), special.ndtr(m + z)
+    z, t = _clip(z), _clip(-m - z)
+    x, x_up, y, y_up = special.ndtr(z), special.ndtr(-z), special.ndtr(t), special.ndtr(-t)
     return beta.cdf(ax, bx, x, x_up), beta.cdf(by, ay, y_up, y)
 
 

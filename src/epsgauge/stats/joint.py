@@ -41,13 +41,16 @@ class Joint:
         mass = 1.0
         for name, (a, b), ends in (("fnr", self.fnr, fnr), ("fpr", self.fpr, fpr)):
             x = checks.rate(name, ends)
+            if x.shape != (2,) or x[0] > x[1]:
+                raise InvalidInput(f"{name} must be two rates, the smaller one first, but got {ends!r}.")
             below = beta.cdf(np.full(2, a), np.full(2, b), x, 1.0 - x)
             mass *= float(below[1] - below[0])
         return mass
 
     def region_mass(self, *, eps: float, delta: float) -> float:
         """Pr[(FNR, FPR) ∈ R(eps, delta)]; that of R(ε₊) \\ R(ε₋) is a difference of two."""
-        theta, family = checks.eps(eps).reshape(1), EpsAtDelta(checks.delta(delta).reshape(1))
+        theta = np.array([checks.one("eps", checks.eps(eps))])
+        family = EpsAtDelta(np.array([checks.one("delta", checks.delta(delta))]))
         law = Law(family, *((np.array([a]), np.array([b])) for a, b in (self.fnr, self.fpr)))
         return float(law.at(theta, np.zeros(1, np.int64)).cdf[0])
 
@@ -76,7 +79,7 @@ class Joint:
     @cached_property
     def _cell_densities(self) -> Floats:
         p = (np.arange(GRID) + 0.5) / GRID
-        x, y = special.betaincinv(*self.fnr, p), special.betaincinv(*self.fpr, p)
+        x, y = (beta.quantile(np.asarray(a), np.asarray(b), p) for a, b in (self.fnr, self.fpr))
         with np.errstate(over="ignore"):
             return np.exp(_log_density(self.fnr, x)[:, None] + _log_density(self.fpr, y)).ravel()
 

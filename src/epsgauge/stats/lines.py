@@ -126,6 +126,8 @@ def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps
     small = np.clip(small, 0.0, 1.0)
     inside = np.where(either, small, 1.0 - small)
     outside = np.where(either, 1.0 - small, small)
+    if along == "delta":  # where both rates of a line may be at its end, the density of δ is infinite at 0
+        growth[(delta == 0) & (names.fields[0] + names.fields[7] <= 1)] = np.inf
     line = (eps == 0) & (delta == 0)
     if line.any():  # R(0, 0) is a line segment: it has no mass at all
         inside, outside = np.where(line, 0.0, inside), np.where(line, 1.0, outside)
@@ -208,7 +210,10 @@ class _Lines:
         """
         rule = gauss_legendre(NODES)
         side, growth = np.zeros(len(self.eps)), np.zeros(len(self.eps))
-        pieces = charts.graded(window, rule) if self.graded else charts.pieces(window, self.delta, self.y.b, rule)
+        if self.graded:
+            pieces = charts.graded(window, rule)
+        else:
+            pieces = charts.pieces(window, self.delta, self.y.b, rule, far=along == "delta")
         for piece in pieces:
             r = piece.rows
             delta, eps = self.delta[r][:, None], self.eps[r][:, None]

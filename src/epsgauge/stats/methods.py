@@ -181,6 +181,7 @@ def intervals_of(posterior: Posterior, *, level: float) -> Intervals:
 
 
 def _assumptions(method: Method, posterior: Posterior) -> tuple[str, ...]:
+    """The method's own, with the prior that was used, and that of the quantity."""
     a, b = posterior.prior
     return tuple(
         s if not s.startswith("prior") else f"prior Beta({a:g}, {b:g}) for FNR and FPR" for s in method.assumptions

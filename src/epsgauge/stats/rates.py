@@ -7,10 +7,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from epsgauge.errors import InvalidInput
-from epsgauge.stats import checks
+from epsgauge.stats import beta, checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.families import Family
 from epsgauge.stats.interval import Interval, Kind
@@ -35,15 +34,15 @@ def jeffreys(k: ArrayLike, n: ArrayLike, *, level: float, sided: Sided = "two") 
 
 def clopper_pearson_limits(k: Floats, n: Floats, tail: float) -> tuple[Floats, Floats]:
     """B(tail; k, n−k+1) and B(1−tail; k+1, n−k), Appendix A.1; k and n need not be whole."""
-    low = special.betaincinv(np.where(k > 0, k, 1.0), n - k + 1, tail)
-    high = special.betainccinv(k + 1, np.where(k < n, n - k, 1.0), tail)
+    low = beta.quantile(np.where(k > 0, k, 1.0), n - k + 1, tail)
+    high = beta.quantile(k + 1, np.where(k < n, n - k, 1.0), tail, upper=True)
     return np.where(k > 0, low, 0.0), np.where(k < n, high, 1.0)
 
 
 def jeffreys_limits(k: Floats, n: Floats, tail: float) -> tuple[Floats, Floats]:
     """Quantiles of Beta(½+k, ½+n−k), with 0 at k = 0 and 1 at k = n (footnote of §3.1)."""
-    low = special.betaincinv(k + 0.5, n - k + 0.5, tail)
-    high = special.betainccinv(k + 0.5, n - k + 0.5, tail)
+    low = beta.quantile(k + 0.5, n - k + 0.5, tail)
+    high = beta.quantile(k + 0.5, n - k + 0.5, tail, upper=True)
     return np.where(k > 0, low, 0.0), np.where(k < n, high, 1.0)
 
 

@@ -17,12 +17,12 @@ from epsgauge.stats.arrays import Bools, Floats
 def contains(fnr: ArrayLike, fpr: ArrayLike, *, eps: ArrayLike, delta: ArrayLike) -> Bools:
     """Whether (fnr, fpr) is in R(eps, delta), that is, no (eps, delta)-DP mechanism is refuted by it."""
     x, y = checks.rate("fnr", fnr), checks.rate("fpr", fpr)
-    grow, slack = np.exp(checks.eps(eps)), 1.0 - checks.delta(delta)
+    e, slack = checks.eps(eps), 1.0 - checks.delta(delta)
     inside: Bools = (
-        (x + grow * y >= slack)
-        & (y + grow * x >= slack)
-        & ((1 - x) + grow * (1 - y) >= slack)
-        & ((1 - y) + grow * (1 - x) >= slack)
+        (x + _grown(y, e) >= slack)
+        & (y + _grown(x, e) >= slack)
+        & ((1 - x) + _grown(1 - y, e) >= slack)
+        & ((1 - y) + _grown(1 - x, e) >= slack)
     )
     return inside
 
@@ -32,19 +32,17 @@ def vertices(*, eps: float, delta: float) -> Floats:
     e, d = float(checks.eps(eps)), float(checks.delta(delta))
     v = (1.0 - d) * float(special.expit(-e))
     half = np.array([(0.0, 1.0 - d), (v, v), (1.0 - d, 0.0)])
-    # with δ > 0 the corners (0, 1) and (1, 0) of the square belong to the region too
-    corner = [] if d == 0 else [(1.0, 0.0)]
-    other = [] if d == 0 else [(0.0, 1.0)]
     upper = 1.0 - half
     if d == 0:
         return np.vstack([half, upper[1:2]])
-    return np.vstack([half, np.array(corner).reshape(-1, 2), upper, np.array(other).reshape(-1, 2)])
+    # with δ > 0 the corners (1, 0) and (0, 1) of the square belong to the region too
+    return np.vstack([half, (1.0, 0.0), upper, (0.0, 1.0)])
 
 
 def lower_boundary(fnr: ArrayLike, *, eps: ArrayLike, delta: ArrayLike) -> Floats:
     """The smallest fpr that (eps, delta)-DP allows at this fnr (R_LO of the paper's appendix)."""
     x, e, slack = checks.rate("fnr", fnr), checks.eps(eps), 1.0 - checks.delta(delta)
-    out: Floats = np.maximum(0.0, np.maximum(slack - np.exp(e) * x, np.exp(-e) * (slack - x)))
+    out: Floats = np.maximum(0.0, np.maximum(slack - _grown(x, e), np.exp(-e) * (slack - x)))
     return out
 
 
@@ -80,19 +78,35 @@ def log_ratio_max(x: Floats, x_up: Floats, y: Floats, y_up: Floats, delta: Float
 
 def delta_of_rates(fnr: ArrayLike, fpr: ArrayLike, *, eps: ArrayLike) -> Floats:
     """The smallest δ for which (fnr, fpr) ∈ R(eps, δ)."""
-    x, y, grow = checks.rate("fnr", fnr), checks.rate("fpr", fpr), np.exp(checks.eps(eps))
-    gaps = np.stack(np.broadcast_arrays(1 - x - grow * y, 1 - y - grow * x, x - grow * (1 - y), y - grow * (1 - x)))
-    out: Floats = np.maximum(0.0, gaps.max(axis=0))
-    return out
+    x, y = checks.rate("fnr", fnr), checks.rate("fpr", fpr)
+    return largest_gap(x, 1.0 - x, y, 1.0 - y, checks.eps(eps))
+
+
+def largest_gap(x: Floats, x_up: Floats, y: Floats, y_up: Floats, eps: Floats) -> Floats:
+    """`delta_of_rates` for rates given with their complements."""
+    gaps = (x_up - _grown(y, eps), y_up - _grown(x, eps), x - _grown(y_up, eps), y - _grown(x_up, eps))
+    return np.maximum(0.0, np.maximum(np.maximum(gaps[0], gaps[1]), np.maximum(gaps[2], gaps[3])))
+
+
+def _grown(rate: Floats, eps: Floats) -> Floats:
+    """e^ε times a rate; 0 where the rate is 0, however large ε is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(rate == 0, 0.0, np.exp(eps) * rate)
 
 
 def mu_of_rates(fnr: ArrayLike, fpr: ArrayLike) -> Floats:
     """The μ of Gaussian DP whose trade-off curve passes through (fnr, fpr), folded."""
     x, y = checks.rate("fnr", fnr), checks.rate("fpr", fpr)
+    return probit_distance(x, 1.0 - x, y, 1.0 - y)
+
+
+def probit_distance(x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
+    """`mu_of_rates` for rates given with their complements: |Φ⁻¹(1 − y) − Φ⁻¹(x)|."""
+    z_x = np.where(x < x_up, 1, -1) * special.ndtri(np.minimum(x, x_up))
+    z_y = np.where(y < y_up, 1, -1) * special.ndtri(np.minimum(y, y_up))
     with np.errstate(invalid="ignore"):
-        mu = np.abs(special.ndtri(y) + special.ndtri(x))  # Φ⁻¹(1−y) = −Φ⁻¹(y)
-    # (0, 1) and (1, 0) are attacks that always say the same: they leak nothing
-    return np.where(np.isnan(mu), 0.0, mu)
+        mu = np.abs(z_x + z_y)
+    return np.where(np.isnan(mu), 0.0, mu)  # (0, 1) and (1, 0): an attack that always says the same
 
 
 def gaussian_delta(eps: ArrayLike, *, mu: ArrayLike) -> Floats:
@@ -107,7 +121,7 @@ def gaussian_delta(eps: ArrayLike, *, mu: ArrayLike) -> Floats:
 def gaussian_mu(eps: ArrayLike, *, delta: ArrayLike) -> Floats:
     """The largest μ for which μ-Gaussian DP implies (eps, delta)-DP."""
     e, d = np.broadcast_arrays(checks.eps(eps), checks.delta(delta))
-    low, high = np.zeros(e.shape), np.full(e.shape, 1.0)
+    low, high = np.zeros(e.shape), np.where(d > 0, 1.0, 0.0)  # at δ = 0 only μ = 0 will do
     while np.any(short := gaussian_delta(e, mu=high) < d):
         high = np.where(short, 2 * high, high)
     for _ in range(200):  # bisection to the last bit: δ grows with μ

@@ -48,6 +48,7 @@ def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, top: float
             step = np.where(two, cubic, step)
             done |= two & (miss * np.abs(z_wanted - old.z) <= CLOSE_TWICE) & (np.abs(term) <= CUBIC_TERM * step)
         inside = usable & (step >= np.maximum(low, 0.0)) & (step <= high)
+        done |= np.abs(step - theta) <= 4e-16 * theta  # no number in between
         done &= inside
         if not inside.all():
             halfway = np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * theta + 1.0)

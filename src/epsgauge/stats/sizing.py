@@ -8,6 +8,7 @@ import numpy as np
 
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
+from epsgauge.stats.arrays import Bools, Floats
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.methods import METHODS, Counts, Method
 from epsgauge.stats.posterior import JEFFREYS, Prior
@@ -28,7 +29,7 @@ def sample_size(
     method: str = "bayes",
     prior: Prior = JEFFREYS,
 ) -> int | None:
-    """N, in total and half of it with b = 1, at which the method reaches what is wanted; None if no N does.
+    """N, in total and half of it with b = 1, from which the method reaches what is wanted; None if none up to 1e8 does.
 
     Wanted is either an interval of ± `half_width` at `level`, or a one-sided lower bound of `lower_bound` at
     `level`. The attack is given by its balanced `accuracy` (FNR = FPR) or by both rates. The counts are the
@@ -38,22 +39,20 @@ def sample_size(
     [544, 1423, 1478]
     """
     x, y = _assumed_rates(accuracy, fnr, fpr)
-    chosen = _method(method)
+    chosen, prior = _method(method), checks.prior(prior)
     alpha, family = 1.0 - checks.level(level), _family(delta)
     if (half_width is None) == (lower_bound is None):
         raise InvalidInput("exactly one of half_width and lower_bound must be given.")
-    if half_width is not None:
-        wanted = float(checks.numbers("half_width", half_width))
-        checks.within("half_width", half_width, "above 0", np.asarray(wanted > 0))
-    else:
-        wanted = float(checks.eps(lower_bound, "lower_bound"))  # type: ignore[arg-type]
+    name, value = ("lower_bound", lower_bound) if half_width is None else ("half_width", half_width)
+    wanted = checks.one(name, checks.eps(value, name))  # type: ignore[arg-type]
+    checks.within(name, value, "above 0", np.asarray(wanted > 0))  # type: ignore[arg-type]
 
-    def reached(n: float) -> bool:
-        counts = _expected(n, x, y)
-        if half_width is not None:
-            low, high = chosen.ends(family, counts, alpha, prior)
-            return bool((high - low)[0] <= 2 * wanted)
-        return bool(chosen.lower_bound(family, counts, alpha, prior)[0] >= wanted)
+    def reached(n: Floats) -> Bools:
+        counts, each = _expected(n, x, y), family.pick(np.zeros(len(n), np.int64))
+        if half_width is None:
+            return np.greater_equal(chosen.lower_bound(each, counts, alpha, prior), wanted)
+        low, high = chosen.ends(each, counts, alpha, prior)
+        return np.less_equal(high - low, 2 * wanted)
 
     crossing = _crossing(reached)
     return None if crossing is None else max(1, round(crossing))
@@ -64,18 +63,18 @@ def largest_eps(
 ) -> float:
     """The lower bound that a perfect attack on `n_samples`, half of them with b = 1, would get.
 
-    A claim above it cannot be refuted with so few samples, whatever the attack.
+    A claim above it cannot be refuted with so many samples in equal halves, whatever the attack.
 
     >>> [round(largest_eps(2000, delta=1e-5, level=0.90, method=m), 2) for m in ("jeffreys", "clopper-pearson")]
     [6.25, 5.81]
     """
-    n = int(checks.counts("n_samples", n_samples))
-    counts = _expected(float(n), 0.0, 0.0)
+    n = checks.one("n_samples", checks.counts("n_samples", n_samples))
+    counts = _expected(np.array([n]), 0.0, 0.0)
     return float(_method(method).lower_bound(_family(delta), counts, 1.0 - checks.level(level), checks.prior(prior))[0])
 
 
 def _family(delta: float) -> EpsAtDelta:
-    return EpsAtDelta(checks.delta(delta).reshape(1))
+    return EpsAtDelta(np.array([checks.one("delta", checks.delta(delta))]))
 
 
 def _method(name: str) -> Method:
@@ -84,29 +83,39 @@ def _method(name: str) -> Method:
     return METHODS[name]
 
 
-def _expected(n: float, x: float, y: float) -> Counts:
-    half = np.array([n / 2])
+def _expected(n: Floats, x: float, y: float) -> Counts:
+    half = n / 2
     return Counts(tp=half * (1 - x), tn=half * (1 - y), fp=half * y, fn=half * x)
 
 
 def _assumed_rates(accuracy: float | None, fnr: float | None, fpr: float | None) -> tuple[float, float]:
     if accuracy is not None and fnr is None and fpr is None:
-        checks.rate("accuracy", accuracy)
-        return 1.0 - accuracy, 1.0 - accuracy
+        right = checks.one("accuracy", checks.rate("accuracy", accuracy))
+        checks.within(
+            "accuracy", accuracy, "at least 0.5, as below it the opposite guess is better", np.asarray(right >= 0.5)
+        )
+        return 1.0 - right, 1.0 - right
     if accuracy is None and fnr is not None and fpr is not None:
-        return float(checks.rate("fnr", fnr)), float(checks.rate("fpr", fpr))
+        x, y = checks.one("fnr", checks.rate("fnr", fnr)), checks.one("fpr", checks.rate("fpr", fpr))
+        checks.within("fnr + fpr", x + y, "at most 1, as above it the opposite guess is better", np.asarray(x + y <= 1))
+        return x, y
     raise InvalidInput("the attack must be given by accuracy alone, or by fnr and fpr together.")
 
 
-def _crossing(reached: Callable[[float], bool]) -> float | None:
-    """The n from which `reached` holds, by bisection; None if it does not by MAX_SAMPLES."""
-    high = 2.0
-    while not reached(high):
-        high *= 2.0
-        if high > MAX_SAMPLES:
+def _crossing(reached: Callable[[Floats], Bools]) -> float | None:
+    """The n from which on `reached` holds; None if it does not at MAX_SAMPLES.
+
+    With few samples the prior alone may reach what is wanted, so the last n that does not reach it is looked for.
+    """
+    grid = np.geomspace(1.0, MAX_SAMPLES, 200)
+    while True:
+        missed = np.flatnonzero(~reached(grid))
+        if not missed.size:
+            return float(grid[0])
+        last = int(missed[-1])
+        if last == len(grid) - 1:
             return None
-    low = high / 2.0
-    while high - low > 1e-3:
-        mid = 0.5 * (low + high)
-        low, high = (low, mid) if reached(mid) else (mid, high)
-    return high
+        low, high = float(grid[last]), float(grid[last + 1])
+        if high - low < 1e-3:
+            return high
+        grid = np.linspace(low, high, 50)
