@@ -28,6 +28,10 @@ class Window:
     c_end: Floats
     s_end: Floats
 
+    def pick(self, rows: Ints) -> Window:
+        """Some of the lines, flat."""
+        return Window(*(w.ravel()[rows] for w in (self.c_start, self.s_start, self.c_end, self.s_end)))
+
 
 @dataclass(frozen=True)
 class Piece:

@@ -64,6 +64,23 @@ class Mass:
     growth: Floats
 
 
+@dataclass(frozen=True)
+class _Parameters:
+    """ε and δ of n tallies, and what follows from them."""
+
+    eps: Floats
+    delta: Floats
+    scale: Floats  # 1 − δ
+    shrink: Floats  # e^−ε
+    kappa: Floats  # (1 − δ) e^−ε
+    s_vertex: Floats  # s² at the vertex, 1/(1 + e^ε)
+
+    @classmethod
+    def of(cls, eps: Floats, delta: Floats) -> _Parameters:
+        scale, shrink = 1.0 - delta, np.exp(-eps)
+        return cls(eps, delta, scale, shrink, scale * shrink, special.expit(-eps))
+
+
 def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps", "delta"]) -> Mass:
     """Mass of R(eps, delta) for each of n tallies, and its derivative in `along`."""
     n = len(eps)
@@ -75,35 +92,30 @@ def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps
             out[:, part] = m.inside, m.outside, m.growth
         return Mass(*out)
 
+    at = _Parameters.of(eps, delta)
     xlow, xhigh, x_mean = names.fields[3:6]
     ylow, yhigh, y_mean = names.fields[9:12]
-    scale = 1.0 - delta
-    shrink = np.exp(-eps)
-    kappa = scale * shrink
 
     # Is the centre of mass beyond the lines of this corner? Then the mass on this side of them is what is small.
-    beyond = x_mean + shrink * y_mean < kappa
+    beyond = x_mean + at.shrink * y_mean < at.kappa
     beyond |= beyond[SWAP]
 
     # The window in c² = x/κ and s² = y/(1−δ): from where both rates begin to have mass to where one of them has
     # no more, or to the vertex.
-    s_vertex = special.expit(-eps)
-    room = np.maximum(kappa, 1e-300)
-    s_end = np.maximum(np.maximum(ylow / scale, 1.0 - (1.0 - xhigh) / room), s_vertex)
+    room = np.maximum(at.kappa, 1e-300)
+    s_end = np.maximum(np.maximum(ylow / at.scale, 1.0 - (1.0 - xhigh) / room), at.s_vertex)
     c_end = np.maximum(1.0 - s_end, 0.0)
-    c_start = np.maximum(np.maximum(xlow / room, (yhigh - delta) / scale), 0.0)
+    c_start = np.maximum(np.maximum(xlow / room, (yhigh - delta) / at.scale), 0.0)
     if names.graded:
         c_start = np.maximum(c_start, _negligible(names, delta))
     alive = c_start < c_end
     # an empty window shrinks to one point: what lies on either side of it has closed form
     c_start = np.minimum(c_start, c_end)
-    s_end, s_start = np.minimum(s_end, 1.0), 1.0 - c_start
+    window = charts.Window(c_start, 1.0 - c_start, c_end, np.minimum(s_end, 1.0))
 
-    at_vertex = s_end <= s_vertex
-    fx_v, fx_e, fy_e, fx_s, sy_s = _cdfs(
-        names, eps, kappa, scale, delta, s_vertex, c_start, s_start, c_end, s_end, at_vertex
-    )
+    fx_v, fx_e, fy_e, fx_s, sy_s = _cdfs(names, at, window)
     fy_v = fx_v[SWAP]
+    at_vertex = window.s_end <= at.s_vertex
     fx_e, fy_e = np.where(at_vertex, fx_v, fx_e), np.where(at_vertex, fy_v, fy_e)
 
     # Beyond the line with y > v, or on this side of it with x < v: first what lies outside the window.
@@ -111,9 +123,8 @@ def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps
     growth = np.zeros((4, n))
     rows = np.flatnonzero(alive)
     if rows.size:
-        lines = _Lines.of(names, eps, delta, beyond, rows)
-        window = charts.Window(*(w.ravel()[rows] for w in (c_start, s_start, c_end, s_end)))
-        more, grown = lines.integrate(window, fx_s.ravel()[rows], sy_s.ravel()[rows], along)
+        lines = _Lines.of(names, at, beyond, rows)
+        more, grown = lines.integrate(window.pick(rows), fx_s.ravel()[rows], sy_s.ravel()[rows], along)
         side.ravel()[rows] += more
         growth.ravel()[rows] = grown
 
@@ -142,43 +153,31 @@ def _negligible(names: Names, delta: Floats) -> Floats:
     return out
 
 
-def _cdfs(
-    names: Names,
-    eps: Floats,
-    kappa: Floats,
-    scale: Floats,
-    delta: Floats,
-    s_vertex: Floats,
-    c_start: Floats,
-    s_start: Floats,
-    c_end: Floats,
-    s_end: Floats,
-    at_vertex: Bools,
-) -> Floats:
+def _cdfs(names: Names, at: _Parameters, window: charts.Window) -> Floats:
     """Pr[x ≤ v], Pr[x ≤ x_end], Pr[y ≤ y_end], Pr[x ≤ x_start] and Pr[y ≥ y_start], in one call of betainc.
 
     It is called only inside the windows, and not for ends that are the vertex.
     """
-    x = np.zeros((5, *c_start.shape))
+    x = np.zeros((5, *window.c_start.shape))
     up = np.empty_like(x)
-    x[0] = scale * s_vertex
-    x[1] = kappa * c_end
-    x[3] = kappa * c_start
+    x[0] = at.scale * at.s_vertex
+    x[1] = at.kappa * window.c_end
+    x[3] = at.kappa * window.c_start
     np.subtract(1.0, x, out=up)
-    x[2], up[2] = scale * s_end, delta + scale * c_end
-    up[4], x[4] = scale * s_start, delta + scale * c_start
+    x[2], up[2] = at.scale * window.s_end, at.delta + at.scale * window.c_end
+    up[4], x[4] = at.scale * window.s_start, at.delta + at.scale * window.c_start
     low, high = names.fields[LOW], names.fields[HIGH]
     out = np.where(x <= low, 0.0, 1.0)
     inside = (x > low) & (up > high)
-    inside[1:3] &= ~at_vertex
+    inside[1:3] &= window.s_end > at.s_vertex
     todo = np.flatnonzero(inside)
     if todo.size:
         a, b = names.fields[A].ravel()[todo], names.fields[B].ravel()[todo]
         out.ravel()[todo] = beta.cdf(a, b, x.ravel()[todo], up.ravel()[todo])
-    if kappa.min() < 1e-290:  # x has no digits left, but x^a has: the leading term of the incomplete beta function
-        tiny = (kappa < 1e-290) & (c_start > 0)
+    if at.kappa.min() < 1e-290:  # x has no digits left, but x^a has: the leading term of the incomplete beta function
+        tiny = (at.kappa < 1e-290) & (window.c_start > 0)
         a, norm = names.fields[0][tiny], names.fields[2][tiny]
-        log_x = (np.log(np.maximum(c_start, 1e-300)) + np.log(scale) - eps)[tiny]
+        log_x = (np.log(np.maximum(window.c_start, 1e-300)) + np.log(at.scale) - at.eps)[tiny]
         out[3][tiny] = np.exp(a * log_x + norm) / a
     return out
 
@@ -195,11 +194,11 @@ class _Lines:
     graded: bool
 
     @classmethod
-    def of(cls, names: Names, eps: Floats, delta: Floats, beyond: Bools, rows: Ints) -> _Lines:
+    def of(cls, names: Names, at: _Parameters, beyond: Bools, rows: Ints) -> _Lines:
         f = names.fields.reshape(12, -1)[:, rows]
         x, y = beta.Shapes(f[0], f[1], f[2]), beta.Shapes(f[6], f[7], f[8])
-        tally = rows % len(eps)
-        return cls(x, y, eps[tally], delta[tally], beyond.ravel()[rows], names.graded)
+        tally = rows % len(at.eps)
+        return cls(x, y, at.eps[tally], at.delta[tally], beyond.ravel()[rows], names.graded)
 
     def integrate(
         self, window: charts.Window, x_before: Floats, y_before: Floats, along: Literal["eps", "delta"]
