@@ -41,11 +41,11 @@ def sample_size(
     x, y = _assumed_rates(accuracy, fnr, fpr)
     chosen, prior = _method(method), checks.prior(prior)
     alpha, family = 1.0 - checks.level(level), _family(delta)
-    if (half_width is None) == (lower_bound is None):
-        raise InvalidInput("exactly one of half_width and lower_bound must be given.")
     name, value = ("lower_bound", lower_bound) if half_width is None else ("half_width", half_width)
-    wanted = checks.one(name, checks.eps(value, name))  # type: ignore[arg-type]
-    checks.within(name, value, "above 0", np.asarray(wanted > 0))  # type: ignore[arg-type]
+    if value is None or (half_width is not None and lower_bound is not None):
+        raise InvalidInput("exactly one of half_width and lower_bound must be given.")
+    wanted = checks.one(name, checks.eps(value, name))
+    checks.within(name, value, "above 0", np.asarray(wanted > 0))
 
     def reached(n: Floats) -> Bools:
         counts, each = _expected(n, x, y), family.pick(np.zeros(len(n), np.int64))
