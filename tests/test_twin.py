@@ -51,6 +51,22 @@ def test_priors(prior):
                 assert post.cdf(eps) == pytest.approx(twin.region_mass(tally, eps, delta, prior), abs=2e-8)
 
 
+# Pr[ε > 0.3], Pr[ε > 3] and Pr[ε > 20] at δ = 0 for the prior Beta(a, a) and a tally of tp = fp = k, tn = fn = 0:
+# the sum of `docs/statistics.md` in mpmath with 40 digits, where w = u²⁰ tames the end w = 1 − y = 0.
+SHARP = {
+    (0.1, 0): (0.9831491630867078, 0.83167653616330994, 0.19391734646196448),
+    (0.1, 5): (0.9732273395115133, 0.74942856825726857, 0.1370034569097172),
+    (0.3, 0): (0.94780690025180983, 0.5265078074489493, 0.0038112695047922102),
+    (0.3, 5): (0.93218754914339048, 0.44094888662868934, 0.0027017828572579759),
+}
+
+
+@pytest.mark.parametrize(("a", "k"), SHARP)
+def test_sharp_priors(a, k):
+    post = eg.estimate(eg.Tally(tp=k, tn=0, fp=k, fn=0), delta=0.0, prior=(a, a))
+    np.testing.assert_allclose(post.sf([0.3, 3.0, 20.0]), SHARP[a, k], rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("prior", [(0.1, 0.1), (0.3, 0.3)])
 def test_sharp_priors_agree_with_samples(prior):
     """Below ½ the twin's quadrature fails; draws of both rates do not."""
