@@ -6,11 +6,10 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests figures oracle benchmark clean
+.PHONY: demo test lint types imports tests figures oracle benchmark soak clean
 
 demo: $(VENV)/installed
-	@mkdir -p build
-	$(BIN)/epsgauge estimate --tp 31 --tn 996 --fp 5 --fn 968 --delta 1e-5 --claimed-eps 4 --figure build/posterior.png
+	$(BIN)/epsgauge demo
 
 test: lint types imports tests
 
@@ -25,7 +24,7 @@ imports: $(VENV)/installed
 	$(BIN)/lint-imports
 
 tests: $(VENV)/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The paper's tables and figures, remade
 figures: $(VENV)/installed
@@ -40,6 +39,12 @@ oracle: $(VENV)/installed
 
 benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/interval.py
+	$(BIN)/python benchmarks/runner.py
+
+# A real run killed KILLS times with SIGKILL, resumed, and compared with one that was left alone
+KILLS ?= 100
+soak: $(VENV)/installed
+	$(BIN)/python tools/soak.py --kills $(KILLS)
 
 # pip is asked for the pinned versions of constraints.txt; the stamp is renewed when they or the package's needs change
 $(VENV)/installed: pyproject.toml constraints.txt

@@ -6,7 +6,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from epsgauge.auditing.audit import Audit, audit
+    from epsgauge.auditing.compare import compare
     from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
+    from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
+    from epsgauge.runner.plan import Plan
+    from epsgauge.runner.run import run
+    from epsgauge.runner.view import Run
+    from epsgauge.scores.rules import Given, SameData, Split
+    from epsgauge.scores.table import Scores
     from epsgauge.stats.interval import Interval
     from epsgauge.stats.methods import intervals
     from epsgauge.stats.posterior import Posterior, estimate, estimate_delta, estimate_mu
@@ -17,32 +25,56 @@ __version__ = "0.1.0"
 
 # Public name -> the module that has it. Loaded when first used, so that `epsgauge --help` is instant.
 _HOME = {
+    "Audit": "epsgauge.auditing.audit",
+    "DPSGD": "epsgauge.mechanisms.privacy",
     "EpsgaugeError": "epsgauge.errors",
-    "InvalidInput": "epsgauge.errors",
+    "Given": "epsgauge.scores.rules",
     "Interval": "epsgauge.stats.interval",
+    "InvalidInput": "epsgauge.errors",
+    "KnownPrivacy": "epsgauge.mechanisms.privacy",
     "MissingExtra": "epsgauge.errors",
+    "Plan": "epsgauge.runner.plan",
     "Posterior": "epsgauge.stats.posterior",
+    "Run": "epsgauge.runner.view",
+    "SameData": "epsgauge.scores.rules",
+    "Scores": "epsgauge.scores.table",
+    "Split": "epsgauge.scores.rules",
     "Tally": "epsgauge.stats.tally",
+    "audit": "epsgauge.auditing.audit",
+    "compare": "epsgauge.auditing.compare",
     "estimate": "epsgauge.stats.posterior",
     "estimate_delta": "epsgauge.stats.posterior",
     "estimate_mu": "epsgauge.stats.posterior",
     "intervals": "epsgauge.stats.methods",
     "largest_eps": "epsgauge.stats.sizing",
+    "run": "epsgauge.runner.run",
     "sample_size": "epsgauge.stats.sizing",
 }
 
 __all__ = [
+    "DPSGD",
+    "Audit",
     "EpsgaugeError",
+    "Given",
     "Interval",
     "InvalidInput",
+    "KnownPrivacy",
     "MissingExtra",
+    "Plan",
     "Posterior",
+    "Run",
+    "SameData",
+    "Scores",
+    "Split",
     "Tally",
+    "audit",
+    "compare",
     "estimate",
     "estimate_delta",
     "estimate_mu",
     "intervals",
     "largest_eps",
+    "run",
     "sample_size",
 ]
 

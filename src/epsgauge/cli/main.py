@@ -11,8 +11,17 @@ import typer
 
 from epsgauge import __version__
 from epsgauge.cli import reproduce
+from epsgauge.cli.audit import audit
+from epsgauge.cli.check import check
+from epsgauge.cli.compare import compare
+from epsgauge.cli.demo import demo
 from epsgauge.cli.estimate import estimate
+from epsgauge.cli.export import export
+from epsgauge.cli.init import init
+from epsgauge.cli.run import run
+from epsgauge.cli.scores import scores
 from epsgauge.cli.size import size
+from epsgauge.cli.status import status
 from epsgauge.errors import EpsgaugeError
 
 app = typer.Typer(
@@ -23,8 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(estimate)
-app.command()(size)
+for command in (demo, init, check, run, status, audit, compare, export, scores, estimate, size):
+    app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")
 
 
@@ -42,7 +51,7 @@ def _options(
 
 
 def main() -> None:
-    """Exit 0 good, 1 a gate says no, 2 bad usage or input, 130 interrupted."""
+    """Exit 0 good, 1 a gate says no, 2 bad usage or input, 3 a run has failed models, 130 interrupted."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an old terminal shows ? for ε, and no traceback
             stream.reconfigure(errors="replace")

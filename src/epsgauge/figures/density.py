@@ -54,8 +54,12 @@ def density(
     level: float = 0.90,
     claimed: float | None = None,
     methods: Sequence[str] = ("clopper-pearson", "bayes"),
+    bars: Sequence[Bar] | None = None,
 ) -> Density:
-    """The picture of one posterior, of ε, δ or μ; `claimed` is the value that an accountant promises."""
+    """The picture of one posterior, of ε, δ or μ; `claimed` is the value that an accountant promises.
+
+    `bars` are intervals that were computed elsewhere, instead of those of `methods`.
+    """
     if posterior.shape:
         raise InvalidInput(
             f"a density is drawn of one tally, but the posterior has the shape {posterior.shape}. Index it."
@@ -65,11 +69,12 @@ def density(
             raise InvalidInput(f"method must be one of {', '.join(METHODS)}, but got {method!r}.")
     if claimed is not None:
         claimed = float(checks.eps(claimed, "claimed"))
-    every = intervals_of(posterior, level=level)
-    bars = tuple(
-        Bar(name, METHODS[name].label, METHODS[name].promise, float(every[name].low), float(every[name].high))
-        for name in methods
-    )
+    if bars is None:
+        every = intervals_of(posterior, level=level)
+        bars = [
+            Bar(name, METHODS[name].label, METHODS[name].promise, float(every[name].low), float(every[name].high))
+            for name in methods
+        ]
     x = _grid(posterior, claimed, bars)
     pdf = posterior.pdf(x)
     good = np.isfinite(pdf)
@@ -82,7 +87,7 @@ def density(
         mass_at_zero=float(posterior.mass_at_zero),
         median=float(posterior.median()),
         level=level,
-        bars=bars,
+        bars=tuple(bars),
         claimed=claimed,
     )
 

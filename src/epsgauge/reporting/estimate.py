@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from epsgauge.figures.density import Density, density
-from epsgauge.reporting.numbers import interval_text, json_ready, percent, short
+from epsgauge.reporting import layout
+from epsgauge.reporting.numbers import interval_text, json_ready, percent, probability, short
 from epsgauge.reporting.sketch import sketch
 from epsgauge.stats.cautions import cautions
 from epsgauge.stats.methods import BASELINE, METHODS, Intervals, intervals_of
 from epsgauge.stats.posterior import Posterior
-
-PROMISE_STYLE = {"credible": "cyan", "estimate": "yellow", "guaranteed": "green"}
 
 
 @dataclass(frozen=True)
@@ -93,10 +91,8 @@ def show(answer: Answer, console: Console) -> None:
     for line in sketch(answer.picture(), width=min(64, max(30, console.width - 24))):
         console.print(Text("  " + line), no_wrap=True, crop=True)
     console.print()
-    console.print(_notes(result))
-    warnings = cautions(result)
-    for text in warnings:
-        console.print(_hanging("! ", text, "bold yellow"))
+    layout.notes(result.rows, console)
+    layout.warnings(cautions(result), console)
 
 
 def _title(answer: Answer) -> Text:
@@ -128,7 +124,7 @@ def _table(result: Intervals, width: int) -> Table:
     for name, justify, kept in columns:
         if kept:
             table.add_column(name, justify=justify, no_wrap=True)
-    letters = _letters(result)
+    letters = layout.letters(result)
     for row, text in zip(result, texts, strict=True):
         style = "bold" if row.method == "bayes" else ""
         cells: tuple[RenderableType, ...] = (
@@ -136,7 +132,7 @@ def _table(result: Intervals, width: int) -> Table:
             Text(text, style=style),
             short(float(row.width)),
             "" if row.method == BASELINE else percent(float(row.against_baseline)),
-            Text(row.promise, style=PROMISE_STYLE[row.promise]),
+            Text(row.promise, style=layout.PROMISE_STYLE[row.promise]),
             " ".join(letters[a] for a in row.assumptions),
         )
         table.add_row(*(cell for cell, (_, _, kept) in zip(cells, columns, strict=True) if kept))
@@ -145,42 +141,12 @@ def _table(result: Intervals, width: int) -> Table:
 
 def _facts(answer: Answer) -> Text:
     post, symbol = answer.posterior, answer.posterior.family.symbol
-    text = Text(f"median {short(float(post.median()))}   Pr[{symbol} = 0] = {_probability(float(post.mass_at_zero))}")
+    text = Text(f"median {short(float(post.median()))}   Pr[{symbol} = 0] = {probability(float(post.mass_at_zero))}")
     if answer.claimed is not None and answer.exceeds is not None:
         text.append(f"   Pr[{symbol} > {answer.claimed:g}] = ")
-        text.append(_probability(answer.exceeds), style="bold")
+        text.append(probability(answer.exceeds), style="bold")
     if answer.eps_if_gaussian is not None:
         gaussian, ends = answer.eps_if_gaussian, answer.eps_if_gaussian.interval(answer.level)
         text.append(f"\nε{gaussian.family.given}: median {short(float(gaussian.median()))}, credible interval ")
         text.append(interval_text(float(ends.low), float(ends.high)), style="bold")
     return text
-
-
-def _probability(p: float) -> str:
-    return "0" if p == 0 else f"{p:.3g}"
-
-
-def _letters(result: Intervals) -> dict[str, str]:
-    """A letter for each assumption, in the order in which they are met."""
-    letters: dict[str, str] = {}
-    for row in result:
-        for assumption in row.assumptions:
-            letters.setdefault(assumption, chr(ord("a") + len(letters)))
-    return letters
-
-
-def _notes(result: Intervals) -> RenderableType:
-    lines: list[RenderableType] = []
-    for row in result:
-        lines.append(_hanging(f"{row.promise:<11}", METHODS[row.method].meaning, PROMISE_STYLE[row.promise]))
-    for assumption, letter in _letters(result).items():
-        lines.append(_hanging(f"{letter:<11}", assumption, "dim"))
-    return Group(*lines)
-
-
-def _hanging(head: str, text: str, style: str) -> RenderableType:
-    grid = Table.grid(padding=0)
-    grid.add_column(width=len(head), no_wrap=True)
-    grid.add_column()
-    grid.add_row(Text(head, style=style), Text(text))
-    return Padding(grid, (0, 0, 0, 0))

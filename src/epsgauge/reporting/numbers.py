@@ -24,6 +24,26 @@ def interval_text(low: float, high: float) -> str:
     return f"[{short(low, digits)}, {short(high, digits)}]"
 
 
+def probability(p: float) -> str:
+    return "0" if p == 0 else f"{p:.3g}"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> [duration(s) for s in (0.0421, 3.2, 75, 7300)]
+    ['42 ms', '3.2 s', '1 min 15 s', '2 h 1 min']
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
 def percent(ratio: float) -> str:
     """A change as −42 %; nothing where there is nothing to compare."""
     if math.isnan(ratio):

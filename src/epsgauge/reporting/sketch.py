@@ -44,7 +44,7 @@ def _on_axis(value: float | None, left: float, right: float) -> TypeGuard[float]
 
 
 def _claim_line(claimed: float, column: int | None, right: float, width: int) -> str:
-    text = f"claimed {claimed:g}"
+    text = f"claimed {claimed:.4g}"
     if column is None:  # off the axis
         return f"{text} ▸".rjust(width + 1) if claimed > right else f" ◂ {text}"
     if column + len(text) + 3 > width + 12:

@@ -56,6 +56,14 @@ def eps(value: ArrayLike, name: str = "eps") -> Floats:
     return array
 
 
+def positive(name: str, value: float) -> float:
+    """One finite number above 0."""
+    array = eps(value, name)
+    number = one(name, array)
+    within(name, value, "above 0", np.asarray(array > 0))
+    return number
+
+
 def level(value: float, name: str = "level") -> float:
     array = numbers(name, value)
     number = one(name, array)

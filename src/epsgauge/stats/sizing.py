@@ -44,8 +44,7 @@ def sample_size(
     name, value = ("lower_bound", lower_bound) if half_width is None else ("half_width", half_width)
     if value is None or (half_width is not None and lower_bound is not None):
         raise InvalidInput("exactly one of half_width and lower_bound must be given.")
-    wanted = checks.one(name, checks.eps(value, name))
-    checks.within(name, value, "above 0", np.asarray(wanted > 0))
+    wanted = checks.positive(name, value)
 
     def reached(n: Floats) -> Bools:
         counts, each = _expected(n, x, y), family.pick(np.zeros(len(n), np.int64))

@@ -1,0 +1,1 @@
+"""Signals -> scores, one attack a file."""

@@ -1,0 +1,58 @@
+"""Who attacked: the attack, its rule, and what it was allowed to see, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from epsgauge.attacks.percentile import percentile_of
+from epsgauge.games.signals import Signals
+from epsgauge.scores.rules import Judged, Split
+from epsgauge.stats.arrays import Ints
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """What a verdict is relative to."""
+
+    attack: str | None  # None: unknown, the scores were given
+    rule: str
+    access: str
+
+    def __str__(self) -> str:
+        name = "the given scores" if self.attack is None else f"attack {self.attack}"
+        return f"{name}, {self.rule}; {self.access}"
+
+
+def adversary(judged: Judged, attack: str | None, signals: Signals | None) -> Adversary:
+    """Of scores (without signals), or of an attack on the signals of a run."""
+    if attack is None or signals is None:
+        return Adversary(None, _rule(judged, None), "what it sees of a model is not known")
+    return Adversary(attack, _rule(judged, attack), _access(attack, signals))
+
+
+def _rule(judged: Judged, attack: str | None) -> str:
+    at = f"threshold {judged.threshold:.6g}"
+    if attack == "percentile":
+        at = f"percentile {percentile_of(judged.threshold):.4g}"
+    if judged.same_data:
+        return f"{at} chosen on the data that are judged"
+    if isinstance(judged.choice, Split):
+        return f"{at} chosen on {_models(judged.fit_models)} set apart"
+    return f"{at} fixed beforehand"
+
+
+def _models(models: Ints) -> str:
+    return f"{len(models)} model{'s' if len(models) != 1 else ''}"
+
+
+def _access(attack: str, signals: Signals) -> str:
+    seen = {
+        "difference": "the losses of z0 and z1",
+        "loss": "the loss of z1",
+        "percentile": "the loss of z1",
+    }[attack]
+    if signals.sees == "z0":
+        seen = "the loss of z0 only"
+    if attack == "percentile":
+        seen += f" and {signals.reference.shape[1]} reference losses"
+    return f"black box: {seen}"

@@ -1,0 +1,264 @@
+"""audit(): from a run or a table of scores to a verdict, by attack, rule, tally, posterior and bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.attacks.percentile import threshold as threshold_at
+from epsgauge.attacks.table import ATTACKS
+from epsgauge.auditing.adversary import adversary
+from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
+from epsgauge.auditing.level import level_lost
+from epsgauge.auditing.one_sided import OneSided
+from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, as_warned, promise_of, rows
+from epsgauge.auditing.settings import changed
+from epsgauge.auditing.verdict import Evidence, Verdict, number, verdict
+from epsgauge.errors import InvalidInput
+from epsgauge.games.signals import Signals
+from epsgauge.runner.plan import AuditSettings
+from epsgauge.runner.view import Failure, Run
+from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, judge
+from epsgauge.scores.table import Scores
+from epsgauge.stats.cautions import cautions
+from epsgauge.stats.methods import METHODS, intervals_of
+from epsgauge.stats.posterior import Posterior, estimate
+from epsgauge.stats.tally import Tally
+
+
+@dataclass(frozen=True)
+class Models:
+    """How many models there are; a table of scores has only those that are done."""
+
+    planned: int
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """Everything that one attack with one rule says about ε, with what each number promises."""
+
+    name: str
+    source: Literal["run", "scores"]
+    settings: AuditSettings
+    adjacency: Adjacency
+    judged: Judged
+    posterior: Posterior  # of all judged pairs; models that failed are left out
+    guaranteed: Guaranteed  # one pair a model, and models that failed as wrong guesses
+    rows: tuple[AuditRow, ...]
+    lower_bound: float  # of the verdict's method, one-sided at its level, at the audit's δ
+    promises: Promises
+    verdict: Verdict
+    models: Models
+    pairs_per_model: int
+    level_lost: str | None  # why the level was not kept
+    looks: int  # at the results before this one
+    warnings: tuple[str, ...]
+
+    @property
+    def claim(self) -> Claim | None:
+        return None if isinstance(self.promises.claim, NoClaim) else self.promises.claim
+
+    @property
+    def accountant(self) -> dict[Adjacency, float | None]:
+        """ε at the audit's δ under each adjacency, as the trainer promises it."""
+        return self.promises.accountant
+
+    @property
+    def guaranteed_tally(self) -> Tally:
+        return self.guaranteed.tally
+
+    @property
+    def level_kept(self) -> bool:
+        return self.level_lost is None
+
+    def __getitem__(self, method: str) -> AuditRow:
+        return {row.method: row for row in self.rows}[method]
+
+    def __repr__(self) -> str:
+        v = self.verdict
+        at = f"{METHODS[v.method].label}, level {v.level:g}, δ = {v.delta:g}, {self.adjacency}"
+        return f"<Audit of {self.name}: {v.kind}, ε ≥ {number(v.bound)} ({at})>"
+
+    def __str__(self) -> str:
+        from epsgauge.auditing.text import text  # it needs this class
+
+        return text(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain values; infinite numbers are floats still."""
+        from epsgauge.auditing.record import as_dict  # it needs this class
+
+        return as_dict(self)
+
+
+def audit(source: Run | Scores, *, seed: int | None = None, record_look: bool = True, **settings: Any) -> Audit:
+    """Judge a run as its plan says, or a table of scores; `settings` are those of a plan's `[audit]` table.
+
+    The first `fit_models` models of a run choose its rule, by default a sixth of them. Of a table of scores, whose
+    order may mean anything, as many are drawn at random with `seed`, by default 0. A look at a run is logged.
+
+    >>> rng = np.random.default_rng(0)
+    >>> scores = Scores.from_in_out(rng.normal(1, 1, 900), rng.normal(0, 1, 900), adjacency="substitute")
+    >>> audit(scores, delta=1e-5, claimed_eps=0.5, claimed_delta=1e-5, claimed_adjacency="substitute")
+    <Audit of scores: violation, ε ≥ ... (Clopper-Pearson, level 0.99, δ = 1e-05, substitute)>
+    """
+    if isinstance(source, Scores):
+        return _audit_scores(source, 0 if seed is None else seed, settings)
+    if not isinstance(source, Run):
+        raise InvalidInput(
+            f"an audit is of a Run or of Scores, but got {type(source).__name__}. Use Run.open(path) or "
+            "Scores.read(path, adjacency=...)."
+        )
+    if seed is not None:
+        raise InvalidInput(
+            f"seed goes with scores, but got {seed!r} for a run, of which the first fit_models choose the rule. Leave "
+            "it out."
+        )
+    out = audit_run(source, settings)
+    if record_look:
+        source.log_look("audit")
+    return out
+
+
+def _audit_scores(scores: Scores, seed: int, changes: dict[str, Any]) -> Audit:
+    for name in ("attack", "percentile"):
+        if name in changes:
+            raise InvalidInput(f"{name} goes with a run, but these scores were made already. Use rule and threshold.")
+    settings = changed(AuditSettings(), changes)
+    n = len(scores.models)
+    choice = _choice(settings, settings.threshold, settings.fit_models or max(1, n // 6), seed)
+    judged = judge(scores, choice, delta=settings.delta, level=settings.level)
+    return _assemble(
+        "scores", judged, settings, None, None, promises(settings, None, scores.adjacency), Models(n, n, 0)
+    )
+
+
+def audit_run(run: Run, changes: dict[str, Any], *, declared: bool = False) -> Audit:
+    """Without logging a look; `declared` says that changes of the rule do not come from a look at this run."""
+    settings = changed(run.plan.audit, changes)
+    cut = run.plan.with_audit(**settings.model_dump()).n_fit
+    signals = run.signals()
+    if not len(signals):
+        raise InvalidInput(f"no model of {run.path} is done yet, so there is nothing to audit. Run it first.")
+    judged = _judge_signals(signals, settings, cut)
+    claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
+    models = Models(run.plan.n_models, run.n_done, run.n_failed)
+    lost = level_lost(run, run.plan.audit if declared else settings)
+    return _assemble(run.plan.name, judged, settings, signals, run, claim, models, cut, lost)
+
+
+def _judge_signals(signals: Signals, settings: AuditSettings, cut: int) -> Judged:
+    """Attack and rule of a run; the models below number `cut` choose, as many of them as are done."""
+    attack = ATTACKS[settings.attack]
+    fit = int(np.sum(signals.models < cut))
+    if settings.rule == "split" and fit == 0:
+        raise InvalidInput(
+            f"the first {cut} models choose the rule, but none of them is done. Wait for them, retry those that "
+            'failed, or use rule = "given".'
+        )
+    if settings.rule == "split" and fit == len(signals):
+        raise InvalidInput(
+            f"the first {cut} models choose the rule, and no other one is done. Wait for more, or use fewer fit_models."
+        )
+    choice = _choice(settings, given_threshold(settings, signals), cut, None)
+    candidates = attack.candidates(signals)
+    return judge(attack.scores(signals), choice, delta=settings.delta, level=settings.level, candidates=candidates)
+
+
+def given_threshold(settings: AuditSettings, signals: Signals) -> float | None:
+    """The threshold that the settings give, for the percentile too."""
+    if settings.percentile is None:
+        return settings.threshold
+    return threshold_at(settings.percentile, signals.reference.shape[1])
+
+
+def _choice(settings: AuditSettings, threshold: float | None, fit_models: int, seed: int | None) -> Choice:
+    if threshold is not None:  # which the settings have for rule = "given" alone
+        return Given(threshold)
+    if settings.rule == "same-data":
+        return SameData(settings.search, settings.target_fpr)
+    return Split(fit_models, seed, settings.search, settings.target_fpr)
+
+
+def _assemble(
+    name: str,
+    judged: Judged,
+    settings: AuditSettings,
+    signals: Signals | None,
+    run: Run | None,
+    promised: Promises,
+    models: Models,
+    cut: int = 0,
+    lost: str | None = None,
+) -> Audit:
+    adjacency = judged.judged.adjacency
+    failed = [] if run is None else [f for f in run.failed if f.index >= cut]
+    first = [int(f.bits[0]) for f in failed]
+    guaranteed = Guaranteed(judged.one_per_model, sum(first), len(first) - sum(first))
+    m = judged.pairs_per_model if run is None else run.plan.game.pairs_per_model
+    conditions = Conditions(judged.same_data, m, lost)
+    posterior = estimate(judged.tally, delta=settings.delta)
+    result = intervals_of(posterior, level=settings.level)
+    found = rows(result, guaranteed, conditions)
+    method = METHODS[settings.verdict_method]
+    promise, _ = promise_of(method, conditions)
+    by_proof = method.promise == "guaranteed"
+    evidence = Evidence(
+        guaranteed.tally if by_proof else judged.tally,
+        guaranteed.failed_ones if by_proof else 0,
+        guaranteed.failed_zeros if by_proof else 0,
+        adversary(judged, None if run is None else settings.attack, signals),
+        adjacency,
+    )
+    caveats = () if lost is None else (f"The level was not kept: {lost}.",)
+    ruled = verdict(
+        promised.claim,
+        evidence,
+        method=method.name,
+        level=settings.verdict_level,
+        delta=settings.delta,
+        promise=promise,
+        caveats=caveats,
+    )
+    warnings = (
+        *(f"The level was not kept: {lost}. Guaranteed rows are estimates." for _ in caveats),
+        *_failures(failed, models),
+        *promised.notes,
+        *cautions(as_warned(result, found)),
+        *([] if run is None else run.notes),
+    )
+    return Audit(
+        name=name,
+        source="scores" if run is None else "run",
+        settings=settings,
+        adjacency=adjacency,
+        judged=judged,
+        posterior=posterior,
+        guaranteed=guaranteed,
+        rows=found,
+        lower_bound=OneSided(method.name, settings.verdict_level, settings.delta).of(evidence.tally),
+        promises=promised,
+        verdict=ruled,
+        models=models,
+        pairs_per_model=m,
+        level_lost=lost,
+        looks=0 if run is None else len(run.looks),
+        warnings=warnings,
+    )
+
+
+def _failures(judged: list[Failure], models: Models) -> list[str]:
+    if not models.failed:
+        return []
+    bits = np.concatenate([f.bits for f in judged]) if judged else np.empty(0, np.int64)
+    ones = int(bits.sum())
+    return [
+        f"{models.failed} of {models.planned} models failed, {len(judged)} of them among those to be judged ({ones} "
+        f"pairs with b = 1, {len(bits) - ones} with b = 0). These count as wrong guesses in guaranteed bounds and are "
+        "left out of the posterior, which is biased if failing depends on the bit. Try them again with --retry-failed."
+    ]

@@ -1,0 +1,117 @@
+"""Which claim an audit judges: a stated one, else what the accountant or a proof says of the trainer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from epsgauge.adjacency import ADJACENCIES, Adjacency
+from epsgauge.auditing.accounting import accountant_eps, substituted
+from epsgauge.errors import InvalidInput, MissingExtra
+from epsgauge.mechanisms.privacy import KnownPrivacy, Privacy
+from epsgauge.runner.plan import AuditSettings
+
+Source = Literal["stated", "accountant", "known"]
+
+CONTROL = "This is a control run without noise: it shows what the attack can find, not what the pipeline spends."
+
+
+@dataclass(frozen=True)
+class Claim:
+    """(ε, δ) for the adjacency of the game, and where it comes from."""
+
+    eps: float
+    delta: float
+    adjacency: Adjacency
+    source: Source
+    note: str | None = None  # how it was taken, where that is not plain
+
+
+@dataclass(frozen=True)
+class NoClaim:
+    """There is nothing to judge, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What is judged, and ε at the audit's δ under each adjacency; None where it is not known."""
+
+    claim: Claim | NoClaim
+    accountant: dict[Adjacency, float | None]
+    source: Source | None  # of the numbers in `accountant`
+    notes: tuple[str, ...] = ()
+
+
+def promises(
+    settings: AuditSettings, privacy: Privacy | None, adjacency: Adjacency, *, control: bool = False
+) -> Promises:
+    """The claim to judge in a game with this adjacency; a stated one wins over the accountant's."""
+    if control:
+        none: dict[Adjacency, float | None] = dict.fromkeys(ADJACENCIES)
+        return Promises(NoClaim("of a control run, which has no noise, nothing is promised."), none, None, (CONTROL,))
+    source: Source = "known" if isinstance(privacy, KnownPrivacy) else "accountant"
+    missing: tuple[str, ...] = ()
+    eps: dict[Adjacency, float | None] = dict.fromkeys(ADJACENCIES)
+    try:
+        if privacy is not None:
+            eps = {a: accountant_eps(privacy, delta=settings.delta, adjacency=a) for a in ADJACENCIES}
+    except MissingExtra as error:
+        missing = (f"The accountant's ε is not shown: {error}.",)
+    if settings.claimed_eps is not None:
+        claim = _stated(settings, adjacency)
+    elif missing:
+        claim = NoClaim(missing[0])
+    else:
+        claim = _computed(privacy, source, eps[adjacency], settings.delta, adjacency)
+    notes = (*missing, *([claim.note] if isinstance(claim, Claim) and claim.note else []))
+    return Promises(claim, eps, None if privacy is None else source, notes)
+
+
+def _stated(settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
+    eps, delta, stated = settings.claimed_eps, settings.claimed_delta, settings.claimed_adjacency
+    if eps is None or delta is None or stated is None:
+        raise InvalidInput("a claim needs all of claimed_eps, claimed_delta and claimed_adjacency.")
+    if math.isinf(eps):
+        return NoClaim("the stated ε is infinite: nothing is promised that could be refuted.")
+    if stated == adjacency:
+        return Claim(eps, delta, adjacency, "stated")
+    if adjacency == "add-remove":
+        raise InvalidInput(
+            "claimed_adjacency must be add-remove in an add-remove game, but got substitute: a claim about replacing a "
+            "point implies nothing about removing one. State the add-remove claim, or play a game of substitution."
+        )
+    as_eps, as_delta = substituted(eps, delta)
+    if as_delta >= 1:
+        return NoClaim(
+            f"the stated add-remove claim (ε = {eps:g}, δ = {delta:g}) means (2ε, (1 + e^ε)δ) under substitution, and "
+            f"that δ of {as_delta:.3g} is not below 1: it promises nothing. State a claim for substitution."
+        )
+    note = (
+        f"The stated add-remove claim (ε = {eps:g}, δ = {delta:g}) is judged in a game of substitution, where it means "
+        f"(2ε, (1 + e^ε)δ) = (ε = {as_eps:g}, δ = {as_delta:.3g})."
+    )
+    return Claim(as_eps, as_delta, adjacency, "stated", note)
+
+
+def _computed(
+    privacy: Privacy | None, source: Source, eps: float | None, delta: float, adjacency: Adjacency
+) -> Claim | NoClaim:
+    if privacy is None:
+        return NoClaim("none is stated, and the trainer does not say what it promises (privacy).")
+    if eps is None and isinstance(privacy, KnownPrivacy):
+        return NoClaim(
+            f"what is known of the mechanism (ε = {privacy.eps:g} at δ = {privacy.delta:g}, {privacy.adjacency}) "
+            f"implies nothing at δ = {delta:g} for the adjacency {adjacency}."
+        )
+    if eps is None or math.isinf(eps):
+        return NoClaim(f"the accountant's ε at δ = {delta:g} is infinite: nothing is promised that could be refuted.")
+    if not isinstance(privacy, KnownPrivacy) or privacy.adjacency == adjacency:
+        return Claim(eps, delta, adjacency, source)
+    note = (
+        f"The mechanism's ε = {privacy.eps:g} is known for {privacy.adjacency}; under {adjacency} it is taken as "
+        "(2ε, (1 + e^ε)δ)."
+    )
+    return Claim(eps, delta, adjacency, source, note)

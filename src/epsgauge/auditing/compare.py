@@ -1,0 +1,170 @@
+"""Runs side by side: distribution functions of ε on one grid, intervals, and how far each is from the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.auditing.audit import Audit, audit_run
+from epsgauge.auditing.settings import OF_A_RULE, changed
+from epsgauge.errors import InvalidInput
+from epsgauge.runner.view import Run
+from epsgauge.scores.rules import Given
+from epsgauge.stats.arrays import Floats
+from epsgauge.stats.posterior import Posterior
+
+POINTS = 300
+T = TypeVar("T")
+# Where curves are compared first: at so many quantiles of each, with tails this small.
+QUANTILES = 200
+TAIL = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One run of a comparison."""
+
+    label: str
+    audit: Audit
+    cdf: Floats  # along the grid of the comparison
+    low: float
+    high: float
+    median: float
+    difference: float  # the largest |F − F of the first|
+    at: float  # the ε where it is
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Runs with one adjacency, one δ and one level."""
+
+    adjacency: Adjacency
+    delta: float
+    level: float
+    rule: str  # how the rules were chosen, in words
+    grid: Floats
+    runs: tuple[Compared, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; infinite numbers are floats still."""
+        return {
+            "adjacency": self.adjacency,
+            "delta": self.delta,
+            "level": self.level,
+            "rule": self.rule,
+            "grid": self.grid.tolist(),
+            "runs": [
+                {
+                    "label": run.label,
+                    "median": run.median,
+                    "low": run.low,
+                    "high": run.high,
+                    "largest_cdf_difference": run.difference,
+                    "at": run.at,
+                    "cdf": run.cdf.tolist(),
+                    "audit": run.audit.to_json(),
+                }
+                for run in self.runs
+            ],
+        }
+
+
+def compare(
+    runs: Sequence[Run],
+    *,
+    rule: Literal["shared", "best"] = "shared",
+    percentile: float | None = None,
+    target_fpr: float | None = None,
+    record_look: bool = True,
+    **settings: Any,
+) -> Comparison:
+    """Audit each run and set their posteriors side by side; `settings` are those of a plan's `[audit]` table.
+
+    "shared": the models of the first run that choose its rule choose for all runs, of which then every model is judged.
+    "best": each run chooses its own. Both choose the largest lower bound, or the FPR `target_fpr`. A `percentile` is
+    that of all runs, fixed beforehand.
+    """
+    if len(runs) < 2:
+        raise InvalidInput(f"a comparison needs two runs or more, but got {len(runs)}.")
+    if rule not in ("shared", "best"):
+        raise InvalidInput(f'rule must be "shared" or "best", but got {rule!r}.')
+    if percentile is not None:
+        settings |= {"rule": "given", "percentile": percentile, "threshold": None}
+    if target_fpr is not None:
+        settings["target_fpr"] = target_fpr
+    used = [changed(run.plan.audit, settings) for run in runs]
+    adjacency = _same("adjacency", [run.plan.game.adjacency for run in runs], "They are different promises.")
+    delta = _same("delta", [s.delta for s in used], "Pass one delta for all.")
+    level = _same("level", [s.level for s in used], "Pass one level for all.")
+    _same("attack", [s.attack for s in used], "Pass one attack for all.")
+    said, audits = _audits(runs, rule, settings)
+    if record_look:
+        for run in runs:
+            run.log_look("compare")
+    posteriors = [found.posterior for found in audits]
+    right = max(float(p.isf(0.005)) for p in posteriors)
+    grid = np.unique(np.concatenate([np.linspace(0.0, right, POINTS), *(_quantiles(p) for p in posteriors)]))
+    grid = grid[grid <= right]
+    labels = _labels(runs)
+    compared = [_compared(label, a, audits[0], grid) for label, a in zip(labels, audits, strict=True)]
+    return Comparison(adjacency, delta, level, said, grid, tuple(compared))
+
+
+def largest_difference(first: Posterior, second: Posterior) -> tuple[float, float]:
+    """sup |F − G|, and where; both may jump at 0, which then is a quantile, and are smooth above it."""
+    x = np.unique(np.concatenate([_quantiles(first), _quantiles(second)]))
+    for _ in range(3):  # the quantiles of both, then ever finer around the largest
+        gap = np.abs(first.cdf(x) - second.cdf(x))
+        best = int(np.argmax(gap))
+        value, at = float(gap[best]), float(x[best])
+        x = np.linspace(x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)], 65)
+    return value, at
+
+
+def _audits(runs: Sequence[Run], rule: str, settings: dict[str, Any]) -> tuple[str, list[Audit]]:
+    first = audit_run(runs[0], settings)
+    if rule == "best" or isinstance(first.judged.choice, Given):
+        given = f"one rule for all: {first.verdict.adversary.rule}"
+        said = given if isinstance(first.judged.choice, Given) else "each run chooses its own rule"
+        return said, [first, *(audit_run(run, settings) for run in runs[1:])]
+    others = {name: value for name, value in settings.items() if name not in OF_A_RULE}
+    others |= {"rule": "given", "threshold": first.judged.threshold}
+    rest = [audit_run(run, others, declared=True) for run in runs[1:]]
+    return f"one rule for all: {first.verdict.adversary.rule} of the first run", [first, *rest]
+
+
+def _compared(label: str, found: Audit, first: Audit, grid: Floats) -> Compared:
+    posterior = found.posterior
+    ends = posterior.interval(found.settings.level)
+    difference, at = (0.0, 0.0) if found is first else largest_difference(first.posterior, posterior)
+    return Compared(
+        label,
+        found,
+        np.asarray(posterior.cdf(grid)),
+        float(ends.low),
+        float(ends.high),
+        float(posterior.median()),
+        difference,
+        at,
+    )
+
+
+def _quantiles(posterior: Posterior) -> Floats:
+    return np.asarray(posterior.quantile(np.linspace(TAIL, 1.0 - TAIL, QUANTILES)))
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+    """The names of the plans where they differ, else the folders."""
+    names = [run.plan.name for run in runs]
+    return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
+
+
+def _same(name: str, values: list[T], remedy: str) -> T:
+    if any(value != values[0] for value in values):
+        found = ", ".join(dict.fromkeys(str(value) for value in values))
+        raise InvalidInput(f"runs that are compared must have one {name}, but have {found}. {remedy}")
+    return values[0]

@@ -1,0 +1,73 @@
+"""What a plan can show, before anything is trained: how many guesses, the largest ε, the ε that it is held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import loky
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.auditing.claim import Claim, NoClaim, promises
+from epsgauge.mechanisms.privacy import Privacy
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import promised, trainer_of
+from epsgauge.stats.sizing import largest_eps
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The numbers of a plan; both `largest` are lower bounds that a perfect attack would get."""
+
+    plan: Plan
+    n_fit: int
+    n_judged: int  # models
+    n_guesses: int  # of judged models
+    n_trained: int  # with those that rank points
+    workers: int
+    largest_verdict: float  # of the verdict's method at its level, one guess a model
+    largest_credible: float  # the lower end of the credible interval
+    accountant: dict[Adjacency, float | None]
+    claim: float | None
+    claim_text: str
+    warnings: tuple[str, ...]
+
+
+def forecast(plan: Plan, tried: Privacy | None = None) -> Forecast:
+    """From the plan alone, or with the privacy that a trial found; a user's own code is not imported here."""
+    settings, m = plan.audit, plan.game.pairs_per_model
+    n_judged = plan.n_models - plan.n_fit
+    privacy = tried
+    if privacy is None and plan.trainer.built_in:
+        privacy = promised(plan, trainer_of(plan))
+    found = promises(settings, privacy, plan.game.adjacency, control=plan.control)
+    unknown = privacy is None and not plan.trainer.built_in and settings.claimed_eps is None and not plan.control
+    largest = largest_eps(n_judged, delta=settings.delta, level=settings.verdict_level, method=settings.verdict_method)
+    claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
+    warnings = list(found.notes)
+    if claim is not None and largest <= claim:
+        warnings.append(
+            f"With so many models the verdict can only be underpowered: no attack could refute ε = {claim:.3g}. "
+            "Use more models, or hold the posterior against it instead."
+        )
+    return Forecast(
+        plan,
+        plan.n_fit,
+        n_judged,
+        n_judged * m,
+        plan.n_models + (plan.game.ranking_models if plan.game.challenge == "worst" else 0),
+        plan.execution.workers or int(loky.cpu_count()),
+        largest,
+        largest_eps(n_judged * m, delta=settings.delta, level=(1 + settings.level) / 2),
+        found.accountant,
+        claim,
+        "known to your code alone: --try imports it" if unknown else _said(found.claim, found.accountant),
+        tuple(warnings),
+    )
+
+
+def _said(claim: Claim | NoClaim, accountant: dict[Adjacency, float | None]) -> str:
+    known = [f"{eps:.3g} ({adjacency})" for adjacency, eps in accountant.items() if eps is not None]
+    beside = f"; the accountant's ε: {', '.join(known)}" if known else ""
+    if isinstance(claim, NoClaim):
+        return f"none: {claim.reason}{beside}"
+    return f"ε = {claim.eps:.3g} at δ = {claim.delta:.3g}, {claim.adjacency} ({claim.source}){beside}"

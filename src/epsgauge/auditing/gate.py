@@ -1,0 +1,38 @@
+"""Gates for CI: the reasons for which an audit fails a build."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.verdict import number
+from epsgauge.errors import InvalidInput
+from epsgauge.stats import checks
+from epsgauge.stats.methods import METHODS
+
+
+def gate(audit: Audit, *, fail_above: float | None = None, fail_on: Literal["violation"] | None = None) -> list[str]:
+    """Why the audit fails these gates; empty if it passes.
+
+    `fail_above` is compared with the verdict's method, one-sided at its level, at the δ of the audit.
+    """
+    reasons = []
+    if fail_above is not None:
+        limit = checks.one("fail_above", checks.eps(fail_above, "fail_above"))
+        if audit.lower_bound > limit:
+            v = audit.verdict
+            reasons.append(
+                f"The lower bound of ε is {number(audit.lower_bound)}, above {limit:g} ({METHODS[v.method].label}, "
+                f"one-sided, level {v.level:g}, δ = {audit.settings.delta:g})."
+            )
+    if fail_on is not None:
+        if fail_on != "violation":
+            raise InvalidInput(f'fail_on must be "violation", but got {fail_on!r}.')
+        if audit.verdict.kind == "no claim":
+            raise InvalidInput(
+                f"fail_on = violation needs a claim, but there is none, so it could never fail. "
+                f"{audit.verdict.sentence} State claimed_eps, claimed_delta and claimed_adjacency, or use fail_above."
+            )
+        if audit.verdict.kind == "violation":
+            reasons.append(audit.verdict.sentence)
+    return reasons

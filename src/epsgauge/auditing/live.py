@@ -1,0 +1,114 @@
+"""The posterior so far, while a run is played: what the progress bar shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from epsgauge.attacks.table import ATTACKS
+from epsgauge.auditing.audit import given_threshold
+from epsgauge.errors import InvalidInput
+from epsgauge.games.signals import Outcome, Signals
+from epsgauge.runner.view import Run
+from epsgauge.scores.rules import SameData, judge
+from epsgauge.scores.search import tally_at
+from epsgauge.stats.arrays import Bools
+from epsgauge.stats.posterior import Posterior, estimate
+from epsgauge.stats.tally import Tally
+
+CHOOSING = "choosing the rule"
+COLUMNS = ("models", "bits", "pairs", "loss0", "loss1", "reference")
+NONE = Tally(tp=0, tn=0, fp=0, fn=0)
+
+
+class Live:
+    """A running tally of the judged models; the posterior is computed when it is asked for.
+
+    It begins with what the run holds and is told of every further model. Whoever shows its text logs a look at the run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._settings, self._n_fit, self._game = run.plan.audit, run.plan.n_fit, run.plan.game
+        self._over = {int(i) for i in (*run.done, *run.failed_models) if i < self._n_fit}
+        signals = run.signals()
+        self._new = [signals] if len(signals) else []  # not in the tally yet
+        self._threshold: float | None = None
+        self._tally = NONE
+        self._posterior: Posterior | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        """One more model; one that failed is left out."""
+        o = outcome
+        if o.index < self._n_fit:
+            self._over.add(o.index)
+        if o.loss0 is not None and o.loss1 is not None and o.reference is not None:
+            self._new.append(
+                Signals(
+                    np.array([o.index]),
+                    o.bits[None],
+                    o.pairs[None],
+                    o.loss0[None],
+                    o.loss1[None],
+                    o.reference[None],
+                    self._game.adjacency,
+                    self._game.sees,
+                )
+            )
+
+    @property
+    def shows_results(self) -> bool:
+        """Whether the last text had results in it, and was a look."""
+        return self._posterior is not None
+
+    def posterior(self) -> Posterior | None:
+        """Of the models judged so far; None while the rule is being chosen, or cannot be."""
+        if self._new:
+            try:
+                self._update(_joined(self._new))
+            except InvalidInput:  # these models cannot choose a rule: the audit will say why
+                return None
+        return self._posterior
+
+    def text(self) -> str:
+        """Median and credible interval."""
+        posterior = self.posterior()
+        if posterior is None:
+            return CHOOSING
+        ends = posterior.interval(self._settings.level)
+        return f"ε {posterior.median():.2f} [{ends.low:.2f}, {ends.high:.2f}]"
+
+    def _update(self, signals: Signals) -> None:
+        threshold, before = self._threshold, self._tally
+        if self._settings.rule == "same-data":
+            self._new = [signals]  # every further model may change the rule
+            threshold, before = self._chosen(signals), NONE
+        else:
+            if threshold is None:
+                threshold = given_threshold(self._settings, signals)
+            if threshold is None:
+                if len(self._over) < self._n_fit:
+                    return
+                threshold = self._chosen(_some(signals, signals.models < self._n_fit))
+            self._threshold, self._new = threshold, []
+            signals = _some(signals, signals.models >= self._n_fit)
+        more = tally_at(ATTACKS[self._settings.attack].scores(signals), np.asarray(threshold))
+        self._tally = Tally(**{c: getattr(before, c) + getattr(more, c) for c in ("tp", "tn", "fp", "fn")})
+        if int(self._tally.n_samples):
+            self._posterior = estimate(self._tally, delta=self._settings.delta)
+
+    def _chosen(self, signals: Signals) -> float:
+        """The threshold that these models choose."""
+        s, attack = self._settings, ATTACKS[self._settings.attack]
+        choice, candidates = SameData(s.search, s.target_fpr), attack.candidates(signals)
+        return judge(attack.scores(signals), choice, delta=s.delta, level=s.level, candidates=candidates).threshold
+
+
+def _joined(parts: list[Signals]) -> Signals:
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+    return replace(parts[0], **columns)
+
+
+def _some(signals: Signals, rows: Bools) -> Signals:
+    return replace(signals, **{name: getattr(signals, name)[rows] for name in COLUMNS})

@@ -1,0 +1,77 @@
+"""The one-sided lower bound that a verdict rests on: its value, the largest it can take, the one to be expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from epsgauge.stats.arrays import Floats
+from epsgauge.stats.families import EpsAtDelta
+from epsgauge.stats.methods import METHODS, Counts
+from epsgauge.stats.posterior import JEFFREYS
+from epsgauge.stats.tally import Tally
+
+POWER = 0.8
+# Outcomes of the two binomials: those that matter are all computed if they are so few, else so many are drawn.
+MAX_CELLS = 20_000
+LOST = 1e-9
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """A method's lower bound for ε at `delta`, one-sided at `level`.
+
+    Clopper-Pearson and Jeffreys have a direction here: a tally that is worse than chance gives 0. The posterior folds:
+    "bayes" reads an attack that is reliably wrong as its opposite.
+    """
+
+    method: str
+    level: float
+    delta: float
+
+    def of(self, tally: Tally) -> float:
+        """Its value for one tally."""
+        return float(
+            self._at(Counts(*(np.array([getattr(tally, c)], np.float64) for c in ("tp", "tn", "fp", "fn"))))[0]
+        )
+
+    def detectable(self, tally: Tally, power: float = POWER) -> float:
+        """The ε below which every claim would be refuted with at least this probability, at the tally's own rates.
+
+        If FNR and FPR are the measured ones, the counts are two binomials. A claim is refuted where the bound is above
+        it, so this is the 1 − power quantile of the bound, over all pairs of counts but a mass of 1e-9. Where these
+        are too many it is that of 20,000 draws with a fixed seed.
+        """
+        n1, n0 = int(tally.n_positive), int(tally.n_negative)
+        fn, p_fn = _binomial(n1, int(tally.fn))
+        fp, p_fp = _binomial(n0, int(tally.fp))
+        if len(fn) * len(fp) <= MAX_CELLS:
+            cells = np.stack([g.ravel() for g in np.meshgrid(fn, fp, indexing="ij")])
+            mass = np.outer(p_fn, p_fp).ravel()
+        else:
+            rng = np.random.default_rng(0)
+            drawn = [rng.choice(k, MAX_CELLS, p=p / p.sum()) for k, p in ((fn, p_fn), (fp, p_fp))]
+            cells, times = np.unique(np.stack(drawn), axis=1, return_counts=True)
+            mass = times / MAX_CELLS
+        bounds = self._at(Counts(tp=n1 - cells[0], tn=n0 - cells[1], fp=cells[1], fn=cells[0]))
+        order = np.argsort(bounds)
+        reached = np.searchsorted(np.cumsum(mass[order]), 1.0 - power, side="right")
+        return float(bounds[order[min(int(reached), len(order) - 1)]])
+
+    def _at(self, counts: Counts) -> Floats:
+        family = EpsAtDelta(np.full(len(counts.tp), self.delta))
+        return METHODS[self.method].lower_bound(family, counts, 1.0 - self.level, JEFFREYS)
+
+
+def _binomial(n: int, k: int) -> tuple[Floats, Floats]:
+    """The outcomes of Binomial(n, k/n) that carry all but LOST/2 of its mass, and their probabilities."""
+    rate = k / n if n else 0.0
+    reach = 7.0 * np.sqrt(n * rate * (1.0 - rate)) + 20.0  # beyond it there is less than that
+    x = np.arange(max(0, int(k - reach)), min(n, int(k + reach)) + 1, dtype=np.float64)
+    log = special.gammaln(n + 1) - special.gammaln(x + 1) - special.gammaln(n - x + 1)
+    mass = np.exp(log + special.xlogy(x, rate) + special.xlog1py(n - x, -rate))
+    below, above = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
+    keep = (below > LOST / 4) & (above > LOST / 4)
+    return x[keep], mass[keep]

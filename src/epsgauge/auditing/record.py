@@ -1,0 +1,118 @@
+"""An audit as plain values: what `--json` prints and the report reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from epsgauge.attacks.percentile import percentile_of
+from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.claim import Claim, NoClaim
+from epsgauge.auditing.verdict import Verdict
+from epsgauge.scores.rules import Given, SameData
+from epsgauge.stats.methods import METHODS
+from epsgauge.stats.tally import Tally
+
+
+def as_dict(audit: Audit) -> dict[str, Any]:
+    """Everything, with infinite numbers as floats still."""
+    posterior, judged, claim = audit.posterior, audit.judged, audit.promises.claim
+    ends = posterior.interval(audit.settings.level)
+    return {
+        "name": audit.name,
+        "source": audit.source,
+        "adjacency": audit.adjacency,
+        "settings": audit.settings.model_dump(mode="json"),
+        "models": {
+            "planned": audit.models.planned,
+            "done": audit.models.done,
+            "failed": audit.models.failed,
+            "judged": judged.n_models,
+            "fit": len(judged.fit_models),
+        },
+        "pairs_per_model": audit.pairs_per_model,
+        "rule": _rule(audit),
+        "tally": _cells(judged.tally),
+        "fit_tally": None if judged.fit_tally is None else _cells(judged.fit_tally),
+        "guaranteed_tally": _cells(audit.guaranteed_tally),
+        "failed_in_guaranteed": {"b=1": audit.guaranteed.failed_ones, "b=0": audit.guaranteed.failed_zeros},
+        "posterior": {
+            "median": float(posterior.median()),
+            "mass_at_zero": float(posterior.mass_at_zero),
+            "low": float(ends.low),
+            "high": float(ends.high),
+            "prior": list(posterior.prior),
+        },
+        "methods": [
+            {
+                "method": row.method,
+                "label": row.label,
+                "promise": row.promise,
+                "assumptions": list(row.assumptions),
+                "low": row.low,
+                "high": row.high,
+                "tally": _cells(row.tally),
+                "note": row.note,
+            }
+            for row in audit.rows
+        ],
+        "lower_bound": audit.lower_bound,
+        "accountant": {"source": audit.promises.source, "eps": dict(audit.accountant)},
+        "claim": _claim(claim),
+        "no_claim_because": claim.reason if isinstance(claim, NoClaim) else None,
+        "verdict": _verdict(audit.verdict),
+        "level_kept": audit.level_kept,
+        "level_lost_because": audit.level_lost,
+        "looks": audit.looks,
+        "warnings": list(audit.warnings),
+    }
+
+
+def _cells(tally: Tally) -> dict[str, int]:
+    return {cell: int(getattr(tally, cell)) for cell in ("tp", "tn", "fp", "fn")}
+
+
+def _rule(audit: Audit) -> dict[str, Any]:
+    choice, threshold = audit.judged.choice, audit.judged.threshold
+    chosen = "given" if isinstance(choice, Given) else "same-data" if isinstance(choice, SameData) else "split"
+    by_rank = audit.source == "run" and audit.settings.attack == "percentile"
+    return {
+        "chosen": chosen,
+        "threshold": float(threshold),
+        "percentile": percentile_of(float(threshold)) if by_rank else None,
+        "fit_models": [int(model) for model in audit.judged.fit_models],
+    }
+
+
+def _claim(claim: Claim | NoClaim) -> dict[str, Any] | None:
+    if isinstance(claim, NoClaim):
+        return None
+    return {
+        "eps": claim.eps,
+        "delta": claim.delta,
+        "adjacency": claim.adjacency,
+        "source": claim.source,
+        "note": claim.note,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "kind": verdict.kind,
+        "method": verdict.method,
+        "meaning": METHODS[verdict.method].meaning,
+        "promise": verdict.promise,
+        "level": verdict.level,
+        "delta": verdict.delta,
+        "bound": verdict.bound,
+        "largest": verdict.largest,
+        "detectable": verdict.detectable,
+        "power": verdict.power,
+        "n_samples": int(verdict.tally.n_samples),
+        "failed": verdict.failed,
+        "adversary": {
+            "attack": verdict.adversary.attack,
+            "rule": verdict.adversary.rule,
+            "access": verdict.adversary.access,
+        },
+        "sentence": verdict.sentence,
+    }

@@ -1,0 +1,119 @@
+"""One row a method: its interval in this audit, and what is left of its promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from epsgauge.stats.families import EpsAtDelta
+from epsgauge.stats.interval import Kind
+from epsgauge.stats.methods import METHODS, Counts, Intervals, Method, Row
+from epsgauge.stats.posterior import JEFFREYS
+from epsgauge.stats.tally import Tally
+
+SAME_DATA = "the rule was chosen on the data that it is judged on"
+DEPENDENT = (
+    "the {m} pairs of a model are not independent of each other; the paper's heuristic takes them as if they were"
+)
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """A method's interval for ε at the audit's δ and level; `note` says why it promises less, or what it rests on."""
+
+    method: str
+    label: str
+    promise: Kind
+    assumptions: tuple[str, ...]
+    low: float
+    high: float
+    tally: Tally
+    note: str | None
+
+
+@dataclass(frozen=True)
+class Guaranteed:
+    """What guaranteed bounds rest on: one pair a model, failed models as wrong guesses."""
+
+    guesses: Tally  # of the models that did not fail
+    failed_ones: int
+    failed_zeros: int
+
+    @property
+    def tally(self) -> Tally:
+        t = self.guesses
+        return Tally(tp=t.tp, tn=t.tn, fp=t.fp + self.failed_zeros, fn=t.fn + self.failed_ones)
+
+    @property
+    def n_failed(self) -> int:
+        return self.failed_ones + self.failed_zeros
+
+    def ends(self, method: Method, *, delta: float, level: float) -> tuple[float, float]:
+        """An interval that covers whatever the failed models would have shown.
+
+        The low end takes them as wrong guesses, and is 0 where that is no better than chance. For the high end each
+        side's failures are taken as right and as wrong: every corner of the rectangle of rates is in one of the four.
+        """
+        f1, f0 = np.array([0, 0, 1, 1]) * self.failed_ones, np.array([0, 1, 0, 1]) * self.failed_zeros
+        t = self.guesses
+        counts = Counts(
+            *(
+                np.asarray(cell, np.float64)
+                for cell in (t.tp + self.failed_ones - f1, t.tn + self.failed_zeros - f0, t.fp + f0, t.fn + f1)
+            )
+        )
+        low, high = method.ends(EpsAtDelta(np.full(4, delta)), counts, 1.0 - level, JEFFREYS)
+        if not self.n_failed:
+            return float(low[0]), float(high[0])
+        wrong = self.tally
+        chance = wrong.tp * wrong.n_negative <= wrong.fp * wrong.n_positive
+        return 0.0 if chance else float(low[3]), float(high.max())
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the promises depend on."""
+
+    same_data: bool
+    pairs_per_model: int
+    level_lost: str | None  # why the level was not kept
+
+
+def promise_of(method: Method, on: Conditions) -> tuple[Kind, str | None]:
+    """What a method promises under these conditions, and why it is less than it could be."""
+    why = [SAME_DATA] if on.same_data else []
+    if method.promise == "guaranteed" and on.level_lost is not None:
+        why.append(on.level_lost)
+    if method.promise != "guaranteed" and on.pairs_per_model > 1:
+        why.append(DEPENDENT.format(m=on.pairs_per_model))
+    if not why:
+        return method.promise, None
+    return "estimate", "; ".join(why)
+
+
+def rows(result: Intervals, guaranteed: Guaranteed, on: Conditions) -> tuple[AuditRow, ...]:
+    """Every method's row: guaranteed ones of one pair a model with failures, the others of all judged pairs."""
+    return tuple(_row(row, result, guaranteed, on) for row in result)
+
+
+def as_warned(result: Intervals, found: tuple[AuditRow, ...]) -> Intervals:
+    """The intervals with the ends of the audit's rows, which the warnings must be about."""
+    ours = {row.method: row for row in found}
+    return replace(result, rows=tuple(replace(r, low=ours[r.method].low, high=ours[r.method].high) for r in result))
+
+
+def _row(row: Row, result: Intervals, guaranteed: Guaranteed, on: Conditions) -> AuditRow:
+    method = METHODS[row.method]
+    promise, why = promise_of(method, on)
+    notes = [why] if why else []
+    tally, low, high = result.posterior.tally, float(row.low), float(row.high)
+    if method.promise == "guaranteed":
+        tally = guaranteed.tally
+        low, high = guaranteed.ends(method, delta=float(result.posterior.family.parameter), level=result.level)
+        if on.pairs_per_model > 1:
+            notes.append(f"of one pair a model, fixed beforehand, of {on.pairs_per_model}")
+        if guaranteed.n_failed:
+            notes.append(f"{guaranteed.n_failed} failed models count as wrong guesses")
+    note = "; ".join(notes) or None
+    return AuditRow(method.name, method.label, promise, row.assumptions, low, high, tally, note)

@@ -1,0 +1,40 @@
+"""The settings of one audit: those of the plan with some of them changed, checked as a plan's are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from epsgauge.errors import InvalidInput
+from epsgauge.references import nearest
+from epsgauge.runner.plan import AuditSettings, sentence_of
+
+# They belong to one kind of rule, and go when another kind is asked for.
+OF_A_RULE = ("fit_models", "percentile", "threshold", "target_fpr")
+# What the verdict rests on: whoever chooses one of these after seeing results chooses the result.
+DECLARED = ("delta", "claimed_delta", "attack", "rule", *OF_A_RULE, "search", "verdict_method", "verdict_level")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    audit: AuditSettings
+
+
+def changed(base: AuditSettings, changes: dict[str, Any]) -> AuditSettings:
+    """`base` with some settings changed."""
+    for name in changes:
+        if name not in AuditSettings.model_fields:
+            raise InvalidInput(f"{name} is not a setting of an audit.{nearest(name, AuditSettings.model_fields)}")
+    values = base.model_dump()
+    if changes.get("rule", base.rule) != base.rule:
+        values |= dict.fromkeys(OF_A_RULE)
+    try:
+        return _Table(audit={**values, **changes}).audit  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise InvalidInput(sentence_of(error).removeprefix("audit.").removeprefix("audit: ")) from None
+
+
+def redeclared(declared: AuditSettings, used: AuditSettings) -> list[str]:
+    """What the verdict rests on and is not as the plan declares it."""
+    return [name for name in DECLARED if getattr(declared, name) != getattr(used, name)]

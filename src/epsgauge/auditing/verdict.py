@@ -1,0 +1,167 @@
+"""The verdict on a claim: violation, not refuted by this adversary, underpowered, or no claim."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.auditing.adversary import Adversary
+from epsgauge.auditing.claim import Claim, NoClaim
+from epsgauge.auditing.one_sided import POWER, OneSided
+from epsgauge.stats.interval import Kind
+from epsgauge.stats.methods import METHODS
+from epsgauge.stats.sizing import MAX_SAMPLES, sample_size
+from epsgauge.stats.tally import Tally
+
+Ruling = Literal["violation", "not refuted", "underpowered", "no claim"]
+OWNER = {"stated": "the stated claim", "accountant": "the accountant's claim", "known": "the proven claim"}
+PROMISE = {
+    "credible": " The bound is credible, that is of a posterior: no confidence bound.",
+    "estimate": " The bound is only an estimate: no level is promised.",
+    "guaranteed": "",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one method's lower bound, one-sided at `level`, says about the claim; relative to one adversary."""
+
+    kind: Ruling
+    method: str
+    promise: Kind  # of the bound, in this audit
+    level: float
+    delta: float  # of the claim; without one, of the audit
+    bound: float
+    claim: Claim | None
+    largest: float  # what the bound would be if every guess were right, except on models that failed
+    detectable: float  # claims below it are refuted with probability `power` at the measured rates
+    power: float
+    tally: Tally  # that the bound rests on
+    failed: int  # models that count in it as wrong guesses
+    adversary: Adversary
+    adjacency: Adjacency
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The tally that the bound rests on; failed models are in it as wrong guesses, so many with each bit."""
+
+    tally: Tally
+    failed_ones: int
+    failed_zeros: int
+    adversary: Adversary
+    adjacency: Adjacency
+
+    @property
+    def perfect(self) -> Tally:
+        n1, n0 = int(self.tally.n_positive), int(self.tally.n_negative)
+        f1, f0 = self.failed_ones, self.failed_zeros
+        return Tally(tp=n1 - f1, fn=f1, tn=n0 - f0, fp=f0)
+
+
+def verdict(
+    claim: Claim | NoClaim,
+    evidence: Evidence,
+    *,
+    method: str,
+    level: float,
+    delta: float,
+    promise: Kind,
+    caveats: tuple[str, ...] = (),
+) -> Verdict:
+    """Judge a claim at its own δ, or report the bound at `delta` where there is none."""
+    judged = claim if isinstance(claim, Claim) else None
+    bounds = OneSided(method, level, delta if judged is None else judged.delta)
+    bound, largest = bounds.of(evidence.tally), bounds.of(evidence.perfect)
+    kind: Ruling = "no claim"
+    if judged is not None:
+        kind = "violation" if bound > judged.eps else "underpowered" if largest <= judged.eps else "not refuted"
+    out = Verdict(
+        kind,
+        method,
+        promise,
+        level,
+        bounds.delta,
+        bound,
+        judged,
+        largest,
+        bounds.detectable(evidence.tally),
+        POWER,
+        evidence.tally,
+        evidence.failed_ones + evidence.failed_zeros,
+        evidence.adversary,
+        evidence.adjacency,
+        "",
+    )
+    reason = claim.reason if isinstance(claim, NoClaim) else ""
+    said = _SENTENCES[kind](out, reason) + PROMISE[promise]
+    if method == "bayes" and float(evidence.tally.fnr + evidence.tally.fpr) > 1:
+        said += " The attack was worse than chance, and the posterior reads it as its opposite."
+    return replace(out, sentence=" ".join([said, *caveats]))
+
+
+def number(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.3g}"
+
+
+def _violation(v: Verdict, _: str) -> str:
+    return f"Violation: {_claimed(v)} does not hold. {_shown(v)}, with {v.adversary}."
+
+
+def _not_refuted(v: Verdict, _: str) -> str:
+    x, y = float(v.tally.fnr), float(v.tally.fpr)
+    return (
+        f"Not refuted by this adversary: {_claimed(v)}. {_shown(v)}, which is not above it. The adversary: "
+        f"{v.adversary}. At its measured rates (FNR {x:.3g}, FPR {y:.3g}) such an audit refutes "
+        f"{_refutes(v.detectable)} with a probability of {v.power:.0%}. A stronger attack may show more."
+    )
+
+
+def _refutes(detectable: float) -> str:
+    return f"only claims below ε = {number(detectable)}" if detectable > 0 else "no claim, however small,"
+
+
+def _underpowered(v: Verdict, _: str) -> str:
+    return (
+        f"Underpowered: this audit cannot refute {_claimed(v)}, whatever the attack. With N = {v.tally.n_samples} "
+        f"guesses ({v.tally.n_positive} with b = 1) the bound is at most ε = {number(v.largest)}. {_needed(v)} "
+        f"{_shown(v)}, with {v.adversary}."
+    )
+
+
+def _no_claim(v: Verdict, reason: str) -> str:
+    return f"No claim: {reason} {_shown(v)} at δ = {v.delta:g} ({v.adjacency}), with {v.adversary}."
+
+
+_SENTENCES = {
+    "violation": _violation,
+    "not refuted": _not_refuted,
+    "underpowered": _underpowered,
+    "no claim": _no_claim,
+}
+
+
+def _claimed(v: Verdict) -> str:
+    if v.claim is None:
+        return "no claim"
+    c = v.claim
+    return f"{OWNER[c.source]} ε = {number(c.eps)} at δ = {c.delta:.3g} ({c.adjacency})"
+
+
+def _shown(v: Verdict) -> str:
+    how = f"{METHODS[v.method].label}, one-sided, level {v.level:g}, N = {v.tally.n_samples}"
+    return f"The attack shows ε of at least {number(v.bound)} ({how})"
+
+
+def _needed(v: Verdict) -> str:
+    """How many guesses a perfect attack would need."""
+    wanted = max(1e-6, 0.0 if v.claim is None else v.claim.eps)
+    n = sample_size(delta=v.delta, level=v.level, lower_bound=wanted, fnr=0.0, fpr=0.0, method=v.method)
+    if v.failed and n is not None and n <= v.tally.n_samples:
+        return f"The {v.failed} models that failed count as wrong guesses: try them again."
+    if n is None:
+        return f"No number of guesses up to {MAX_SAMPLES:.0e} is enough."
+    return f"Even a perfect attack needs about N = {n}."

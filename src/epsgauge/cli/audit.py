@@ -1,0 +1,89 @@
+"""`epsgauge audit`: judges a run, and is a gate where one is wanted."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epsgauge.cli.terminal import AsJson, console, print_json
+
+if TYPE_CHECKING:
+    from epsgauge.auditing.audit import Audit
+
+
+class Gate(StrEnum):
+    violation = "violation"
+
+
+Delta = Annotated[float | None, typer.Option(help="The δ at which ε is estimated.")]
+Level = Annotated[float | None, typer.Option(help="Level of the intervals.")]
+ClaimedEps = Annotated[float | None, typer.Option(help="An ε that is promised, with the two options that follow.")]
+ClaimedDelta = Annotated[float | None, typer.Option(help="Its δ.")]
+ClaimedAdjacency = Annotated[str | None, typer.Option(help="Its adjacency: substitute or add-remove.")]
+FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit 1 if the lower bound is above it.")]
+FailOn = Annotated[Gate | None, typer.Option(help="Exit 1 if the verdict is this.")]
+
+REFUSED = 1
+
+
+def audit(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    delta: Delta = None,
+    level: Level = None,
+    attack: Annotated[str | None, typer.Option(help="percentile, loss or difference.")] = None,
+    fit_models: Annotated[int | None, typer.Option(help="The first so many models choose the rule.")] = None,
+    percentile: Annotated[float | None, typer.Option(help="A percentile that was fixed beforehand, instead.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")] = None,
+    same_data: Annotated[bool, typer.Option("--same-data", help="Choose on the judged data: an estimate.")] = False,
+    target_fpr: Annotated[float | None, typer.Option(help="Choose the rule for this FPR.")] = None,
+    verdict_level: Annotated[float | None, typer.Option(help="One-sided level of the verdict's bound.")] = None,
+    claimed_eps: ClaimedEps = None,
+    claimed_delta: ClaimedDelta = None,
+    claimed_adjacency: ClaimedAdjacency = None,
+    fail_above: FailAbove = None,
+    fail_on: FailOn = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a run: attack, rule, tally, posterior, bounds, accountant, verdict. Options replace what the plan says."""
+    from epsgauge.auditing.audit import audit as audit_of
+    from epsgauge.runner.view import Run
+
+    settings: dict[str, Any] = {
+        "delta": delta,
+        "level": level,
+        "attack": attack,
+        "fit_models": fit_models,
+        "percentile": percentile,
+        "threshold": threshold,
+        "target_fpr": target_fpr,
+        "verdict_level": verdict_level,
+        "claimed_eps": claimed_eps,
+        "claimed_delta": claimed_delta,
+        "claimed_adjacency": claimed_adjacency,
+    }
+    given = {name: value for name, value in settings.items() if value is not None}
+    if percentile is not None or threshold is not None:
+        given |= {"rule": "given", "fit_models": None}
+    elif same_data:
+        given |= {"rule": "same-data", "fit_models": None}
+    judged(audit_of(Run.open(folder), **given), fail_above, fail_on, as_json)
+
+
+def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json: bool) -> None:
+    """Print an audit, then say what a gate says."""
+    from epsgauge.auditing.gate import gate
+    from epsgauge.auditing.record import as_dict
+    from epsgauge.reporting.audit import show
+
+    reasons = gate(found, fail_above=fail_above, fail_on=None if fail_on is None else "violation")
+    if as_json:
+        print_json({**as_dict(found), "gate": reasons})
+    else:
+        show(found, console())
+    for reason in reasons:
+        typer.echo(f"gate: {reason}", err=True)
+    if reasons:
+        raise typer.Exit(REFUSED)

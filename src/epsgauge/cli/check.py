@@ -1,0 +1,35 @@
+"""`epsgauge check`: what a plan would do, before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from epsgauge.cli.terminal import AsJson, console, print_json
+
+
+def check(
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.")],
+    attempt: Annotated[
+        bool, typer.Option("--try", help="Train one model three times: is it seeded, are the losses right, how long?")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what would be trained and what it could show. Without --try nothing is loaded and nothing is trained."""
+    from epsgauge.auditing.forecast import forecast
+    from epsgauge.reporting.check import show, to_json
+    from epsgauge.runner.plan import Plan
+
+    plan = Plan.read(plan_file)
+    trial = None
+    if attempt:
+        from epsgauge.runner.trial import try_out
+
+        trial = try_out(plan)
+    seen = forecast(plan, None if trial is None else trial.privacy)
+    if as_json:
+        print_json(to_json(seen, trial))
+    else:
+        show(seen, trial, console())

@@ -1,0 +1,48 @@
+"""`epsgauge compare`: the posteriors of several runs beside each other."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from epsgauge.cli.terminal import AsJson, console, print_json
+
+
+class Rule(StrEnum):
+    shared = "shared"
+    best = "best"
+
+
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories; the first is the baseline.")
+    ],
+    rule: Annotated[
+        Rule, typer.Option(help="One threshold, chosen on the first run, or the best of each run.")
+    ] = Rule.shared,
+    percentile: Annotated[float | None, typer.Option(help="This percentile for all, fixed beforehand.")] = None,
+    target_fpr: Annotated[float | None, typer.Option(help="Choose for this FPR instead of the largest bound.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw the CDFs into this .svg, .png or .pdf file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare runs: intervals, CDFs, and the largest difference of each CDF against the first."""
+    from epsgauge.auditing.compare import compare as compare_runs
+    from epsgauge.reporting.compare import picture, show
+    from epsgauge.runner.view import Run
+
+    found = compare_runs(
+        [Run.open(folder) for folder in folders], rule=rule.value, percentile=percentile, target_fpr=target_fpr
+    )
+    if figure is not None:
+        from epsgauge.figures import draw
+
+        draw.save(draw.cdfs(picture(found)), figure)
+    if as_json:
+        print_json(found.to_json())
+        return
+    show(found, console())
+    if figure is not None:
+        typer.echo(f"figure: {figure}", err=True)

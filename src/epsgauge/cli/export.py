@@ -1,0 +1,31 @@
+"""`epsgauge export`: the scores of a run as a file for any other tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from epsgauge.cli.terminal import AsJson, print_json
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .npz file.")],
+    attack: Annotated[str | None, typer.Option(help="percentile, loss or difference; the plan's if not given.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the score and the bit of every pair. This is a look at the results, and is logged."""
+    from epsgauge.attacks.table import attack_named
+    from epsgauge.runner.view import Run
+
+    found = Run.open(folder)
+    chosen = attack_named(attack or found.plan.audit.attack)
+    scores = chosen.scores(found.signals())
+    scores.write(out)
+    found.log_look("export")
+    if as_json:
+        print_json({"file": str(out), "rows": len(scores), "attack": chosen.name, "adjacency": scores.adjacency})
+    else:
+        typer.echo(f"wrote {len(scores)} scores of the attack {chosen.name} to {out}")

@@ -1,0 +1,84 @@
+"""`epsgauge run`: trains the models of a plan; the same command resumes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epsgauge.cli.terminal import AsJson, console, print_json
+
+if TYPE_CHECKING:
+    from epsgauge.runner.plan import Plan
+    from epsgauge.runner.view import Run
+
+Workers = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Worker processes; one for each core if not given.")
+]
+Blind = Annotated[bool, typer.Option("--blind", help="Do not show the posterior while the models are trained.")]
+
+INCOMPLETE = 3
+
+
+def run(
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The run directory; made if need be.")],
+    workers: Workers = None,
+    control: Annotated[
+        bool, typer.Option("--control", help="Without noise, to see whether the attack finds anything at all.")
+    ] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train models that failed again.")] = False,
+    accept_changed_code: Annotated[
+        bool, typer.Option("--accept-changed-code", help="Go on though your module is not what it was.")
+    ] = False,
+    blind: Blind = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train the models of a plan into a run directory. The same command goes on where it stopped."""
+    from epsgauge.runner.plan import Plan
+
+    plan = Plan.read(plan_file)
+    if control:
+        plan = plan.changed(control=True)
+    done = watched(
+        plan, out, workers=workers, blind=blind, retry_failed=retry_failed, accept_changed_code=accept_changed_code
+    )
+    status = done.status()
+    if as_json:
+        print_json(status)
+    else:
+        from epsgauge.reporting.status import show
+
+        show(status, console())
+        typer.echo(f"next: epsgauge audit {out}", err=True)
+    if done.n_failed:
+        raise typer.Exit(INCOMPLETE)
+
+
+def watched(
+    plan: Plan,
+    out: Path,
+    *,
+    workers: int | None = None,
+    blind: bool = False,
+    retry_failed: bool = False,
+    accept_changed_code: bool = False,
+) -> Run:
+    """Run with a progress bar on standard error."""
+    from epsgauge.reporting.progress import Bar
+    from epsgauge.runner.run import run as run_plan
+
+    with Bar(plan, console(err=True), blind=blind) as bar:
+        try:
+            return run_plan(
+                plan,
+                out=out,
+                workers=workers,
+                retry_failed=retry_failed,
+                accept_changed_code=accept_changed_code,
+                watch=bar,
+            )
+        except KeyboardInterrupt:
+            bar.stopped(out)
+            raise

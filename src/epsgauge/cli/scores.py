@@ -1,0 +1,50 @@
+"""`epsgauge scores`: audits a file of scores from any framework."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from epsgauge.cli.audit import ClaimedAdjacency, ClaimedDelta, ClaimedEps, Delta, FailAbove, FailOn, Level, judged
+from epsgauge.cli.terminal import AsJson
+
+
+def scores(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or .npz with columns bit and score; - is stdin.")],
+    adjacency: Annotated[str | None, typer.Option(help="substitute or add-remove, if the file does not say.")] = None,
+    delta: Delta = None,
+    level: Level = None,
+    fit_models: Annotated[int | None, typer.Option(help="So many models choose the threshold; a sixth.")] = None,
+    seed: Annotated[int, typer.Option(help="Which models these are.")] = 0,
+    threshold: Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")] = None,
+    same_data: Annotated[bool, typer.Option("--same-data", help="Choose on the judged data: an estimate.")] = False,
+    target_fpr: Annotated[float | None, typer.Option(help="Choose the threshold for this FPR.")] = None,
+    claimed_eps: ClaimedEps = None,
+    claimed_delta: ClaimedDelta = None,
+    claimed_adjacency: ClaimedAdjacency = None,
+    fail_above: FailAbove = None,
+    fail_on: FailOn = None,
+    as_json: AsJson = False,
+) -> None:
+    """Audit a file of scores: posterior, bounds and verdict. A higher score must mean that b = 1 is more likely."""
+    from epsgauge.auditing.audit import audit as audit_of
+    from epsgauge.scores.table import Scores
+
+    table = Scores.read(file, adjacency=adjacency)
+    settings: dict[str, Any] = {
+        "delta": delta,
+        "level": level,
+        "fit_models": fit_models,
+        "target_fpr": target_fpr,
+        "claimed_eps": claimed_eps,
+        "claimed_delta": claimed_delta,
+        "claimed_adjacency": claimed_adjacency,
+    }
+    if threshold is not None:
+        settings |= {"rule": "given", "threshold": threshold}
+    elif same_data:
+        settings |= {"rule": "same-data"}
+    given = {name: value for name, value in settings.items() if value is not None}
+    judged(audit_of(table, seed=seed, **given), fail_above, fail_on, as_json)

@@ -1,0 +1,1 @@
+"""Points, always handled by index."""

@@ -1,0 +1,1 @@
+"""Seeds, challenge points, bits, one experiment -> signals."""

@@ -1,0 +1,104 @@
+"""Who is who among the points: reference, base and the pool of challenge points, cut so that they never overlap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsgauge.data.points import Keys, first_of_each
+from epsgauge.errors import InvalidInput
+from epsgauge.games.seeds import Branch, Stream, generator
+from epsgauge.games.settings import GameSettings
+from epsgauge.stats.arrays import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """Indices into the data. A base that is resampled is drawn from `base`, a fixed one is all of it."""
+
+    reference: Ints
+    base: Ints
+    pool: Ints  # points that pairs are drawn from; empty where the pairs are explicit
+    canaries: Ints  # [k, 2] explicit pairs, z0 and z1; z0 is −1 in an add-remove game; empty elsewhere
+
+    def to_arrays(self) -> dict[str, NDArray[np.int64]]:
+        return {"reference": self.reference, "base": self.base, "pool": self.pool, "canaries": self.canaries}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[np.int64]]) -> Roles:
+        return cls(**{name: arrays[name] for name in ("reference", "base", "pool", "canaries")})
+
+
+def candidates(game: GameSettings, keys: Keys, seed: int, n_canaries: int) -> tuple[Ints, Ints]:
+    """Reference points, and all others in random order: distinct in content, and none equal to a canary."""
+    n_points = len(keys) - n_canaries  # canaries stand at the end
+    distinct = first_of_each(keys[:n_points])
+    distinct = distinct[~np.isin(keys[distinct], keys[n_points:])]
+    order = generator(seed, Branch.shared, Stream.points).permutation(distinct)
+    _enough(game, len(order))
+    return order[: game.reference_size], order[game.reference_size :]
+
+
+def ranked(game: GameSettings, others: Ints) -> Ints:
+    """The points among which the worst are looked for: as many as give training sets of the audited size."""
+    return others[: 2 * game.train_size]
+
+
+def assign(game: GameSettings, reference: Ints, others: Ints, canaries: Ints, worst_first: Ints | None) -> Roles:
+    """Cut the pool from `others`, and the base from what is left."""
+    n_base = game.train_size - game.pairs_per_model
+    pool = np.empty(0, np.int64)
+    if game.challenge == "worst":
+        if worst_first is None:
+            raise ValueError("the worst points are known only after ranking")
+        pool = worst_first[: game.pool_size]
+        others = others[~np.isin(others, pool)]
+    elif game.challenge == "average" and game.base == "fixed":
+        # from the end, so that a pool of a given size is the same for every number of pairs a model
+        size = len(others) - n_base if game.pool_size is None else game.pool_size
+        pool, others = others[len(others) - size :], others[: len(others) - size]
+    elif game.challenge == "average" and game.pool_size is not None:
+        pool, others = others[len(others) - game.pool_size :], others[: len(others) - game.pool_size]
+    elif game.challenge == "average":
+        pool = others  # base and pairs of a model are then one draw without replacement
+    base = others[:n_base] if game.base == "fixed" else others
+    return Roles(np.sort(reference), np.sort(base), np.sort(pool), canaries)
+
+
+def _enough(game: GameSettings, available: int) -> None:
+    """Raise where the distinct points do not suffice, with the sum that says how many would."""
+    needs = {"the base": game.train_size - game.pairs_per_model, "the reference": game.reference_size}
+    if game.challenge != "explicit":
+        drawn = game.points_per_pair * game.pairs_per_model
+        pool = drawn if game.pool_size is None else game.pool_size
+        if pool < drawn:
+            raise InvalidInput(
+                f"game.pool_size must be at least {drawn}, for {game.pairs_per_model} pairs a model, but got {pool}."
+            )
+        if game.challenge == "worst" and pool > 2 * game.train_size:
+            raise InvalidInput(
+                f"game.pool_size must be at most {2 * game.train_size} = 2 · train_size, the number of points that are "
+                f"ranked, but got {pool}."
+            )
+        needs["the pool" if game.pool_size else "the pairs"] = pool
+    total = sum(needs.values())
+    if total > available:
+        parts = ", ".join(f"{n} for {what}" for what, n in needs.items())
+        raise InvalidInput(
+            f"the data must have at least {total} distinct points ({parts}), but has {available}. Use a smaller "
+            "train_size, reference_size or pool, or more data."
+        )
+
+
+def gaps(members: Bools, losses: Floats) -> Floats:
+    """Mean loss where a point was out minus mean loss where it was in; [models, points] -> [points].
+
+    A point that was never in, or never out, has a gap of −∞: nothing is known of it.
+    """
+    inside = np.count_nonzero(members, axis=0)
+    outside = len(members) - inside
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gap = np.where(members, 0.0, losses).sum(axis=0) / outside - np.where(members, losses, 0.0).sum(axis=0) / inside
+    return np.where((inside > 0) & (outside > 0), gap, -np.inf)

@@ -1,0 +1,1 @@
+"""Randomised functions whose ε is known."""

@@ -1,0 +1,122 @@
+"""The answer of `epsgauge audit`, `scores` and `demo` for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from epsgauge.auditing.audit import Audit
+from epsgauge.figures.density import Bar, Density, density
+from epsgauge.reporting import layout
+from epsgauge.reporting.numbers import interval_text, probability, short
+from epsgauge.reporting.sketch import sketch
+
+VERDICT_STYLE = {
+    "violation": "bold red",
+    "not refuted": "bold green",
+    "underpowered": "bold yellow",
+    "no claim": "bold",
+}
+HEAD = 12
+
+
+def show(audit: Audit, console: Console, *, explained: bool = True) -> None:
+    """Print the audit for a person: who attacked, what came out, the verdict, and what each number promises."""
+    console.print(_title(audit))
+    for head, text in _facts(audit).items():
+        console.print(layout.hanging(f"{head:<{HEAD}}", text, "dim"))
+    console.print()
+    console.print(_table(audit))
+    for note in dict.fromkeys(row.note for row in audit.rows if row.note):
+        labels = ", ".join(row.label for row in audit.rows if row.note == note)
+        console.print(layout.hanging(f"{labels}: ", note, "dim"))
+    post = audit.posterior
+    console.print(f"median {short(float(post.median()))}   Pr[ε = 0] = {probability(float(post.mass_at_zero))}")
+    console.print()
+    for line in sketch(picture(audit), width=min(64, max(30, console.width - 24))):
+        console.print(Text("  " + line), no_wrap=True, crop=True)
+    console.print()
+    console.print(layout.hanging(f"{'verdict':<{HEAD}}", _verdict(audit), "dim"))
+    if explained:
+        console.print()
+        layout.notes(audit.rows, console)
+    layout.warnings(audit.warnings, console)
+
+
+def show_beside(audits: Mapping[str, Audit], console: Console) -> None:
+    """A line an audit, to see several at once."""
+    first = next(iter(audits.values()))
+    level, verdict_level = first.settings.level, first.settings.verdict_level
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    for column in ("", "N", f"credible {level:.0%}", f"ε at least ({verdict_level:.0%})", "claimed ε", "verdict"):
+        table.add_column(column, no_wrap=True, justify="right" if column == "N" else "left")
+    for name, audit in audits.items():
+        row = audit["bayes"]
+        table.add_row(
+            Text(name, style="bold"),
+            str(int(audit.judged.tally.n_samples)),
+            interval_text(row.low, row.high),
+            short(audit.lower_bound),
+            "none" if audit.claim is None else short(audit.claim.eps, 2),
+            Text(audit.verdict.kind, style=VERDICT_STYLE[audit.verdict.kind]),
+        )
+    console.print()
+    console.print(table)
+
+
+def picture(audit: Audit) -> Density:
+    """The posterior with the intervals of the audit's rows and the claim."""
+    bars = [Bar(row.method, row.label, row.promise, row.low, row.high) for row in audit.rows]
+    claimed = None if audit.claim is None else audit.claim.eps
+    return density(audit.posterior, level=audit.settings.level, claimed=claimed, bars=bars)
+
+
+def _title(audit: Audit) -> Text:
+    text = Text(audit.name, style="bold")
+    text.append(f"   ε at δ = {audit.settings.delta:g}, adjacency {audit.adjacency}", style="")
+    return text
+
+
+def _facts(audit: Audit) -> dict[str, str]:
+    t, models, who = audit.judged.tally, audit.models, audit.verdict.adversary
+    fit = len(audit.judged.fit_models)
+    pairs = "" if audit.pairs_per_model == 1 else f", {audit.pairs_per_model} pairs each"
+    facts = {
+        "models": f"{audit.judged.n_models} judged{pairs}" + (f", {fit} chose the rule" if fit else ""),
+        "attack": f"{who.attack or 'given scores'}, {who.rule}; {who.access}",
+        "tally": f"TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}   FNR {short(float(t.fnr))}  FPR "
+        f"{short(float(t.fpr))}",
+    }
+    if models.failed:
+        facts["models"] += f", {models.failed} failed"
+    known = [f"{short(eps, 2)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]
+    if known:
+        source = "proven" if audit.promises.source == "known" else "accountant"
+        facts[source] = f"ε = {', '.join(known)} at δ = {audit.settings.delta:g}"
+    return facts
+
+
+def _table(audit: Audit) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    for name in ("", f"{100 * audit.settings.level:.12g} % interval", "promise", "assumes"):
+        table.add_column(name, no_wrap=True)
+    letters = layout.letters(audit.rows)
+    for row in audit.rows:
+        style = "bold" if row.method == "bayes" else ""
+        table.add_row(
+            Text(row.label, style=style),
+            Text(interval_text(row.low, row.high), style=style),
+            Text(row.promise, style=layout.PROMISE_STYLE[row.promise]),
+            " ".join(letters[a] for a in row.assumptions),
+        )
+    return table
+
+
+def _verdict(audit: Audit) -> Text:
+    head, _, rest = audit.verdict.sentence.partition(":")
+    text = Text(head, style=VERDICT_STYLE[audit.verdict.kind])
+    text.append(f":{rest}", style="")
+    return text

@@ -1,0 +1,58 @@
+"""The answer of `epsgauge check` for the terminal and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from epsgauge.auditing.forecast import Forecast
+from epsgauge.mechanisms.privacy import to_json as privacy_json
+from epsgauge.reporting import layout
+from epsgauge.reporting.numbers import duration, short
+from epsgauge.runner.trial import Trial
+from epsgauge.stats.methods import METHODS
+
+HEAD = 12
+
+
+def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
+    """Print what a plan would do."""
+    plan, audit = seen.plan, seen.plan.audit
+    facts = {
+        "plan": f"{plan.name}, seed {plan.seed}" + (", a control without noise" if plan.control else ""),
+        "trains": f"{plan.n_models} models with {_part(plan.trainer.use, plan.trainer.settings)}",
+        "data": f"{_part(plan.data.use, plan.data.settings)}; {plan.game.train_size} points a model, "
+        f"{plan.game.reference_size} for reference",
+        "game": f"{plan.game.experiment}: {plan.game.challenge} pairs, {plan.game.pairs_are}, base {plan.game.base}, "
+        f"adjacency {plan.game.adjacency}",
+        "guesses": f"N = {seen.n_guesses} of {seen.n_judged} models, m = {plan.game.pairs_per_model}"
+        + (f"; the first {seen.n_fit} models choose the rule" if seen.n_fit else ""),
+        "can show": f"ε of at most {short(seen.largest_verdict, 2)} ({METHODS[audit.verdict_method].label}, one-sided, "
+        f"level {audit.verdict_level:g}, one guess a model); the credible interval can begin at "
+        f"{short(seen.largest_credible, 2)} at most",
+        "claim": seen.claim_text,
+    }
+    if plan.game.challenge == "worst":
+        facts["trains"] += f", after {plan.game.ranking_models} that find the worst points"
+    if trial is not None:
+        facts["tried"] = (
+            f"{duration(trial.seconds)} a model, {duration(seen.n_trained * trial.seconds / seen.workers)} in all with "
+            f"{seen.workers} workers; mean loss {trial.member_loss:.3g} on training points, {trial.reference_loss:.3g} "
+            "on others"
+        )
+    for head, text in facts.items():
+        console.print(layout.hanging(f"{head:<{HEAD}}", text, "dim"))
+    layout.warnings([*seen.warnings, *(() if trial is None else trial.warnings)], console)
+
+
+def to_json(seen: Forecast, trial: Trial | None) -> dict[str, Any]:
+    out = {name: value for name, value in asdict(seen).items() if name != "plan"}
+    tried = None if trial is None else {**asdict(trial), "privacy": privacy_json(trial.privacy)}
+    return {"plan": seen.plan.tables(), **out, "tried": tried}
+
+
+def _part(use: str, settings: dict[str, Any]) -> str:
+    inside = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    return f"{use} ({inside})" if inside else use

@@ -1,0 +1,42 @@
+"""The answer of `epsgauge compare` for the terminal, as JSON and as a picture."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from epsgauge.auditing.compare import Comparison
+from epsgauge.figures.cdfs import Cdfs, Curve
+from epsgauge.reporting import layout
+from epsgauge.reporting.numbers import interval_text, short
+
+
+def show(found: Comparison, console: Console) -> None:
+    """Print a line a run, and how far its CDF is from that of the first."""
+    title = Text(f"ε at δ = {found.delta:g}", style="bold")
+    title.append(f"   adjacency {found.adjacency}; {found.rule}", style="")
+    console.print(title)
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    table.add_column("", overflow="fold")
+    for name in ("m", "N", "FNR", "FPR", f"credible {found.level:.0%}", "median", "CDF vs first"):
+        table.add_column(name, no_wrap=True, justify="right" if name in ("m", "N", "FNR", "FPR") else "left")
+    for i, run in enumerate(found.runs):
+        tally = run.audit.judged.tally
+        table.add_row(
+            Text(run.label, style="bold"),
+            str(run.audit.pairs_per_model),
+            str(int(tally.n_samples)),
+            short(float(tally.fnr)),
+            short(float(tally.fpr)),
+            interval_text(run.low, run.high),
+            short(run.median),
+            "" if i == 0 else f"{run.difference:.3f}",
+        )
+    console.print(table)
+    layout.warnings(dict.fromkeys(f"{run.label}: {text}" for run in found.runs for text in run.audit.warnings), console)
+
+
+def picture(found: Comparison) -> Cdfs:
+    """The distribution functions along one axis."""
+    return Cdfs("ε", found.grid, tuple(Curve(run.label, run.cdf) for run in found.runs))

@@ -1,0 +1,60 @@
+"""Pieces that the answers in the terminal share: rows of methods, lettered assumptions, hanging lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from epsgauge.stats.interval import Kind
+from epsgauge.stats.methods import METHODS
+
+PROMISE_STYLE = {"credible": "cyan", "estimate": "yellow", "guaranteed": "green"}
+
+
+class MethodRow(Protocol):
+    """What a row of any table of methods has."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def promise(self) -> Kind: ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
+
+
+def letters(rows: Iterable[MethodRow]) -> dict[str, str]:
+    """A letter for each assumption, in the order in which they are met."""
+    found: dict[str, str] = {}
+    for row in rows:
+        for assumption in row.assumptions:
+            found.setdefault(assumption, chr(ord("a") + len(found)))
+    return found
+
+
+def notes(rows: Sequence[MethodRow], console: Console) -> None:
+    """What the promises mean and which assumptions the letters stand for."""
+    for row in rows:
+        meaning = METHODS[row.method].meaning if row.promise == METHODS[row.method].promise else "no promise is left"
+        console.print(hanging(f"{row.promise:<11}", meaning, PROMISE_STYLE[row.promise]))
+    for assumption, letter in letters(rows).items():
+        console.print(hanging(f"{letter:<11}", assumption, "dim"))
+
+
+def warnings(texts: Iterable[str], console: Console) -> None:
+    for text in texts:
+        console.print(hanging("! ", text, "bold yellow"))
+
+
+def hanging(head: str, text: str | Text, style: str) -> RenderableType:
+    """A head, and text that keeps clear of it on further lines."""
+    grid = Table.grid(padding=0)
+    grid.add_column(width=len(head), no_wrap=True)
+    grid.add_column()
+    grid.add_row(Text(head, style=style), text if isinstance(text, Text) else Text(text))
+    return grid

@@ -1,0 +1,111 @@
+"""The progress bar of a run: models done, rate, time left, and the posterior so far."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from epsgauge.auditing.live import Live
+from epsgauge.games.signals import Outcome
+from epsgauge.reporting.numbers import duration
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.progress import Progress as Counts
+from epsgauge.runner.progress import Watch
+from epsgauge.runner.view import Run
+
+SECONDS_BETWEEN_LOOKS = 2.0
+SECONDS_BETWEEN_LINES = 10.0  # where standard error is no terminal
+
+
+class Bar(Watch):
+    """Told of every model; shows a bar on a terminal, and a line now and then elsewhere."""
+
+    def __init__(self, plan: Plan, console: Console, *, blind: bool = False) -> None:
+        self.plan = plan
+        self.console = console
+        self.blind = blind
+        self.live: Live | None = None
+        self.run: Run | None = None
+        self.last_look = self.last_line = float("-inf")
+        self.looked_at = 0
+        self.seen = ""
+        columns = (
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.fields[facts]}"),
+        )
+        self.progress = Progress(*columns, console=console, transient=True, refresh_per_second=4)
+        self.task: TaskID | None = None
+
+    def __enter__(self) -> Bar:
+        if self.console.is_terminal:
+            self.progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.progress.stop()
+
+    def stage(self, name: str) -> None:
+        if self.task is not None:
+            self.progress.remove_task(self.task)
+        total = self.plan.game.ranking_models if name == "ranking" else self.plan.n_models
+        self.task = self.progress.add_task(f"{self.plan.name}: {name}", total=total, facts="")
+
+    def ranked_one(self, progress: Counts) -> None:
+        self._show(progress, "")
+
+    def started(self, run: Run, remaining: int) -> None:
+        self.run = run
+        if run.n_done and remaining:
+            self.console.print(f"{self.plan.name}: going on after {run.n_done} of {self.plan.n_models} models")
+        if not self.blind:
+            self.live = Live(run)
+
+    def finished_one(self, outcome: Outcome, progress: Counts) -> None:
+        if self.live is not None:
+            self.live.add(outcome)
+            self._look(progress)
+        self._show(progress, self.seen)
+
+    def stopped(self, out: Path) -> None:
+        """Say that nothing is lost."""
+        self.progress.stop()
+        self.console.print(f"stopped: what is done is kept in {out}, and the same command goes on from there")
+
+    def _look(self, progress: Counts) -> None:
+        """Compute the posterior now and then; each time is a look at the results, and is logged."""
+        now = time.monotonic()
+        new = progress.n_done - self.looked_at
+        if self.live is None or self.run is None or now - self.last_look < SECONDS_BETWEEN_LOOKS:
+            return
+        if new * 100 < progress.n_models:  # at most a hundred looks a run, however long it takes
+            return
+        self.last_look, self.looked_at = now, progress.n_done
+        self.seen = self.live.text()
+        if self.live.shows_results:
+            self.run.log_look("live")
+
+    def _show(self, progress: Counts, seen: str) -> None:
+        facts = []
+        if progress.rate is not None and progress.seconds_left is not None:
+            facts.append(f"{progress.rate:.1f}/s, {duration(progress.seconds_left)} left")
+        if progress.n_failed:
+            facts.append(f"{progress.n_failed} failed")
+        if seen:
+            facts.append(seen)
+        text = "   ".join(facts)
+        done = progress.n_done + progress.n_failed
+        if self.task is not None:
+            self.progress.update(self.task, completed=done, facts=text)
+        now = time.monotonic()
+        if not self.console.is_terminal and now - self.last_line >= SECONDS_BETWEEN_LINES:
+            self.last_line = now
+            self.console.print(Text(f"{self.plan.name}: {done}/{progress.n_models}   {text}"))

@@ -1,0 +1,1 @@
+"""Plan (TOML), store (SQLite), executors, resume; knows no verdict."""

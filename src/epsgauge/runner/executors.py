@@ -1,0 +1,239 @@
+"""Where models are trained: worker processes that may die, this process, or an executor of the user's own."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.runner.plan import Plan
+
+T = TypeVar("T")
+
+# One thread a worker: the work is parallel by process. Set before a worker imports anything.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+DIED_TWICE = "its worker process died twice (killed, out of memory or crashed)"
+_DEATHS = 2  # of a worker that trains one model and nothing else
+_LOST_IN_A_ROW = 8  # models, after which no other is expected to fare better
+_ORPHAN_SECONDS = 0.25  # how often a worker looks whether the process that started it is still there
+
+
+class InProcess(Executor):
+    """Runs each job in this process when it is submitted; for tests, debuggers and models that use all cores."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class Crew(Protocol):
+    """Who plays the models of one plan. A job is a function of the plan, further arguments and a list of indices."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many jobs to hand out at once."""
+        ...
+
+    def submit(self, job: Callable[..., list[T]], *args: Any) -> Future[list[T]]: ...
+
+    def replace(self, *, alone: bool) -> None:
+        """Start again after a worker died, with one worker or with all."""
+
+    def leave(self, *, at_once: bool) -> None:
+        """Nothing more is to be done; `at_once` kills what is still at work."""
+
+
+class Workers:
+    """Processes of our own, made by loky when the first job comes. Each gets the plan once, whatever is in it."""
+
+    def __init__(self, plan: Plan, count: int) -> None:
+        self._payload = _pickled(plan)
+        self._count = self._wanted = count
+        self._pool: Any = None
+
+    @property
+    def in_flight(self) -> int:
+        return 2 * self._count
+
+    def submit(self, job: Callable[..., list[T]], *args: Any) -> Future[list[T]]:
+        if self._pool is None:
+            from loky import ProcessPoolExecutor
+
+            self._pool = ProcessPoolExecutor(
+                self._wanted, initializer=_begin, initargs=(self._payload, os.getpid()), env=ONE_THREAD
+            )
+        # Workers start here and inherit what is blocked: Ctrl-C must not reach one that is not set up yet.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            future: Future[list[T]] = self._pool.submit(_with_plan, job, *args)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        return future
+
+    def replace(self, *, alone: bool) -> None:
+        self.leave(at_once=True)
+        self._wanted = 1 if alone else self._count
+
+    def leave(self, *, at_once: bool) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, kill_workers=at_once)
+            self._pool = None
+
+
+class Given:
+    """The user's executor, which is theirs to start and to stop."""
+
+    def __init__(self, plan: Plan, executor: Executor, count: int | None) -> None:
+        self._plan, self._executor = plan, executor
+        workers = count or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        self.in_flight = 1 if isinstance(executor, InProcess) else 2 * workers
+
+    def submit(self, job: Callable[..., list[T]], *args: Any) -> Future[list[T]]:
+        return self._executor.submit(job, self._plan, *args)
+
+    def replace(self, *, alone: bool) -> None:
+        raise EpsgaugeError(
+            f"the executor {type(self._executor).__name__} lost a worker and takes no more jobs. What is done is kept: "
+            "run it again with a new executor, or without one, which survives such losses."
+        )
+
+    def leave(self, *, at_once: bool) -> None:
+        """It is not ours."""
+
+
+def crew_for(plan: Plan, executor: Executor | None, workers: int | None, n_jobs: int) -> Crew:
+    """`executor` if there is one, else so many processes: `workers`, or what the plan says, or one for each core."""
+    if workers is not None and (type(workers) is not int or workers < 1):
+        raise InvalidInput(f"workers must be a whole number, 1 or more, but got {workers!r}.")
+    if executor is not None:
+        return Given(plan, executor, workers)
+    import loky
+
+    count = workers or plan.execution.workers or int(loky.cpu_count())
+    return Workers(plan, min(count, n_jobs))
+
+
+def results(
+    crew: Crew, job: Callable[..., list[T]], args: Sequence[Any], indices: Sequence[int], lost: Callable[[int], T]
+) -> Iterator[T]:
+    """What `job(plan, *args, [index])` gives for each index, in the order in which they are done.
+
+    When a worker dies, the models that were in flight are tried again alone; `lost` makes the result of one that kills
+    its worker twice.
+    """
+    waiting, flying = deque(indices), dict[Future[list[T]], int]()
+    lost_in_a_row = 0
+    try:
+        while waiting or flying:
+            suspects: list[int] = []
+            while waiting and len(flying) < crew.in_flight and not suspects:
+                index = waiting.popleft()
+                try:
+                    flying[crew.submit(job, *args, [index])] = index
+                except BrokenExecutor:
+                    suspects.append(index)
+            done = wait(flying, return_when=FIRST_COMPLETED).done if flying else set()
+            for future in done:
+                index = flying.pop(future)
+                try:
+                    result = future.result()[0]
+                except BrokenExecutor:
+                    suspects.append(index)
+                else:
+                    lost_in_a_row = 0
+                    yield result
+            if not suspects:
+                continue
+            suspects += flying.values()
+            flying.clear()
+            crew.replace(alone=True)
+            for index in sorted(suspects):
+                found = _alone(crew, job, args, index)
+                lost_in_a_row = 0 if found else lost_in_a_row + 1
+                yield found[0] if found else lost(index)
+                if lost_in_a_row == _LOST_IN_A_ROW:
+                    raise EpsgaugeError(
+                        f"the worker processes of {_LOST_IN_A_ROW} models in a row died. Is there enough memory? What "
+                        "is done is kept: run it again with fewer workers, or with executor=InProcess() to see why."
+                    )
+            crew.replace(alone=False)
+    finally:
+        for future in flying:
+            future.cancel()
+
+
+def _alone(crew: Crew, job: Callable[..., list[T]], args: Sequence[Any], index: int) -> list[T]:
+    """The result of one model in a list, which is empty if its worker died each time."""
+    for _ in range(_DEATHS):
+        try:
+            return crew.submit(job, *args, [index]).result()
+        except BrokenExecutor:
+            crew.replace(alone=True)
+    return []
+
+
+def _pickled(plan: Plan) -> bytes:
+    import cloudpickle  # type: ignore[import-untyped]  # comes with loky; it can send what a notebook defined
+
+    try:
+        payload: bytes = cloudpickle.dumps(plan)
+    except Exception as error:
+        raise InvalidInput(
+            f"data {plan.data.use} or trainer {plan.trainer.use} cannot be sent to a worker process "
+            f'({type(error).__name__}: {error}). Name it as "module:attr", or use executor=InProcess().'
+        ) from error
+    return payload
+
+
+# What follows runs in a worker.
+
+_payload = b""
+
+
+def _begin(payload: bytes, parent: int) -> None:
+    """Set up a worker."""
+    global _payload
+    _payload = payload
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes: the parent decides what it means
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+
+
+def _leave_with(parent: int) -> None:
+    """End when the process that started this one is gone: killed, it cannot say so, and loky's workers would stay."""
+    while os.getppid() == parent:
+        time.sleep(_ORPHAN_SECONDS)
+    os._exit(1)
+
+
+@cache
+def _plan() -> Any:
+    import cloudpickle
+
+    try:
+        return cloudpickle.loads(_payload)
+    except Exception as error:
+        raise InvalidInput(f"a worker process could not build the plan ({type(error).__name__}: {error}).") from error
+
+
+def _with_plan(job: Callable[..., list[T]], *args: Any) -> list[T]:
+    done = job(_plan(), *args)
+    if not gc.get_freeze_count():
+        # loky collects garbage after every job of a second or more: let it not walk through all that was imported
+        gc.collect()
+        gc.freeze()
+    return done

@@ -1,0 +1,70 @@
+"""One process a run directory: a lock that the kernel frees however its holder ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from epsgauge.errors import EpsgaugeError, InvalidInput
+
+FILE = "run.lock"
+# `holder` takes the lock for an instant to see whether it is free, and must not turn a run away by that.
+_TRIES, _PAUSE = 5, 0.02
+
+
+@contextmanager
+def hold(folder: Path) -> Iterator[None]:
+    """Hold the lock of a run directory, which is made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / FILE, os.O_RDWR | os.O_CREAT, 0o666)
+    except (FileExistsError, NotADirectoryError):
+        raise InvalidInput(f"out must be a folder, but {folder} is not. Use a new --out.") from None
+    except OSError as error:
+        raise InvalidInput(f"the folder {folder} cannot be written: {error.strerror}. Use another --out.") from None
+    try:
+        if not _taken(folder, descriptor):
+            pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            who = f"process {pid}" if pid.isdigit() else "another process"
+            raise InvalidInput(f"{folder} is in use by {who}. Wait for it, stop it, or use a new --out.")
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)  # frees the lock; the file stays, since to delete it would race with the next holder
+
+
+def holder(folder: Path) -> int | None:
+    """The process that holds the lock of a run directory now, or None."""
+    try:
+        descriptor = os.open(folder / FILE, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+        return int(pid) if pid.isdigit() else 0
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _taken(folder: Path, descriptor: int) -> bool:
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(_PAUSE)
+        except OSError as error:
+            raise EpsgaugeError(
+                f"{folder} cannot be locked: {error.strerror}. Use a folder on a file system with locks."
+            ) from None
+    return False

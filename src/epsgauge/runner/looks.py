@@ -1,0 +1,45 @@
+"""The log of looks at a run's results, beside the store: what was seen before the end decides what a level is worth."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+FILE = "looks.jsonl"
+
+
+def append_look(folder: Path, kind: str, *, n_done: int, n_models: int) -> bool:
+    """Add one look; False where the folder cannot be written, which is no reason to fail an audit."""
+    look = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "kind": kind}
+    line = json.dumps({**look, "n_done": n_done, "n_models": n_models}).encode() + b"\n"
+    try:
+        descriptor = os.open(folder / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                line = b"\n" + line  # the line before was torn: this one must not be lost with it
+            return os.write(descriptor, line) == len(line)  # one write, so that two processes cannot interleave
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False
+
+
+def read_looks(folder: Path) -> list[dict[str, Any]]:
+    """All looks, the oldest first; a line that was torn by a crash is left out."""
+    try:
+        lines = (folder / FILE).read_bytes().splitlines()
+    except OSError:
+        return []
+    looks = []
+    for line in lines:
+        try:
+            look = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(look, dict):
+            looks.append(look)
+    return looks

@@ -1,0 +1,186 @@
+"""Plan: what is to be trained, played and judged, as a TOML file or in Python; strict and frozen."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.errors import InvalidInput
+from epsgauge.games.settings import GameSettings
+from epsgauge.references import nearest
+from epsgauge.runner.parts import Part, part_of
+
+
+class AuditSettings(BaseModel):
+    """The `[audit]` table: how the signals are judged. It may change after training."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    delta: float = Field(default=1e-5, ge=0, lt=1)
+    level: float = Field(default=0.90, gt=0, lt=1)
+    attack: Literal["percentile", "loss", "difference"] = "percentile"
+    rule: Literal["split", "given", "same-data"] = "split"
+    fit_models: int | None = Field(default=None, ge=1)  # None: a sixth of the models
+    search: Literal["jeffreys", "clopper-pearson", "bayes"] = "jeffreys"  # whose lower end the rule is to maximise
+    target_fpr: float | None = Field(default=None, gt=0, lt=1)  # or the rule is to have this FPR
+    percentile: float | None = Field(default=None, gt=0, lt=100)  # rule = "given" for attack = "percentile"
+    threshold: float | None = None  # rule = "given" for any attack
+    verdict_method: Literal["clopper-pearson", "bayes", "jeffreys"] = "clopper-pearson"
+    verdict_level: float = Field(default=0.99, gt=0, lt=1)
+    claimed_eps: float | None = Field(default=None, ge=0)
+    claimed_delta: float | None = Field(default=None, ge=0, lt=1)
+    claimed_adjacency: Adjacency | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> AuditSettings:
+        given = [name for name in ("percentile", "threshold") if getattr(self, name) is not None]
+        if self.rule == "given" and len(given) != 1:
+            raise ValueError('rule = "given" needs one of percentile and threshold')
+        if self.rule != "given" and given:
+            raise ValueError(f'{given[0]} goes with rule = "given"')
+        if self.rule == "given" and self.target_fpr is not None:
+            raise ValueError('target_fpr goes with rule = "split" or "same-data"')
+        if self.rule != "split" and self.fit_models is not None:
+            raise ValueError('fit_models goes with rule = "split"')
+        if self.percentile is not None and self.attack != "percentile":
+            raise ValueError('percentile goes with attack = "percentile"')
+        stated = [self.claimed_eps, self.claimed_delta, self.claimed_adjacency]
+        if any(v is not None for v in stated) and any(v is None for v in stated):
+            raise ValueError("a claim needs all of claimed_eps, claimed_delta and claimed_adjacency")
+        return self
+
+
+class ExecutionSettings(BaseModel):
+    """The `[execution]` table: how the work is spread. It changes no result."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    workers: int | None = Field(default=None, ge=1)  # None: one for each core
+
+
+class Plan(BaseModel):
+    """A run: data, trainer and game, how many models, and how they are judged.
+
+    >>> plan = Plan(name="a", n_models=10, data="digits", trainer={"use": "dpsgd"}, game={"train_size": 100})
+    >>> plan.n_samples, plan.game.experiment
+    (10, 'MIA^1')
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+
+    name: str = Field(min_length=1)
+    seed: int = Field(default=0, ge=0)
+    n_models: int = Field(ge=1)
+    control: bool = False  # without noise, to see whether the attack finds anything at all
+    data: Part
+    trainer: Part
+    game: GameSettings
+    audit: AuditSettings = AuditSettings()
+    execution: ExecutionSettings = ExecutionSettings()
+    folder: Path | None = Field(default=None, exclude=True)  # where modules of the plan are looked for
+
+    def __init__(self, **values: Any) -> None:
+        for kind in ("data", "trainer"):
+            if kind in values:
+                values[kind] = part_of(kind, values[kind])
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise InvalidInput(sentence_of(error)) from None
+        if self.audit.fit_models is not None and self.audit.fit_models >= self.n_models:
+            raise InvalidInput(
+                f"audit.fit_models must be below n_models = {self.n_models}, so that models are left to be judged, but "
+                f"got {self.audit.fit_models}."
+            )
+
+    @property
+    def n_samples(self) -> int:
+        """N: how many guesses are made."""
+        return self.n_models * self.game.pairs_per_model
+
+    @property
+    def n_fit(self) -> int:
+        """How many models choose the rule: the first of them."""
+        if self.audit.rule != "split":
+            return 0
+        return self.audit.fit_models or max(1, self.n_models // 6)
+
+    @property
+    def canaries(self) -> Part | None:
+        return None if self.game.canaries is None else Part("canaries", self.game.canaries)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Plan:
+        """From a TOML file; modules that it names are looked for beside it."""
+        file = Path(path)
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InvalidInput(
+                f"there is no plan {path}. `epsgauge init --opacus DIR` writes one to start from."
+            ) from None
+        except OSError as error:
+            raise InvalidInput(f"the plan {path} cannot be read: {error.strerror}.") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"the plan {path} is not TOML: {error}.") from None
+        try:
+            return cls(**values, folder=file.resolve().parent)
+        except TypeError:  # a key named `folder`
+            raise InvalidInput(f"the plan {path}: folder is not a key of a plan.") from None
+        except InvalidInput as error:
+            raise InvalidInput(f"the plan {path}: {error}") from None
+
+    def tables(self) -> dict[str, Any]:
+        """As plain tables, which `Plan.from_tables` reads back; parts made of the user's objects become their names."""
+        out = self.model_dump(mode="json", exclude={"data", "trainer"})
+        return {**out, "data": self.data.identity(), "trainer": self.trainer.identity()}
+
+    @classmethod
+    def from_tables(cls, tables: dict[str, Any], folder: Path | None = None) -> Plan:
+        return cls(**{k: v for k, v in tables.items() if v is not None}, folder=folder)
+
+    def fingerprinted(self) -> dict[str, Any]:
+        """What the signals depend on; `[audit]`, `[execution]`, the name and n_models are outside it."""
+        tables = self.tables()
+        return {key: tables[key] for key in ("seed", "control", "data", "trainer", "game")}
+
+    def with_audit(self, **changes: Any) -> Plan:
+        """The same plan with other `[audit]` settings."""
+        return self.changed(audit={**self.audit.model_dump(), **changes})
+
+    def changed(self, **values: Any) -> Plan:
+        """The same plan with other values for some keys."""
+        old = {name: getattr(self, name) for name in type(self).model_fields}
+        return Plan(**{**old, **values})
+
+
+def sentence_of(error: ValidationError) -> str:
+    """The first problem as one sentence with key, rule and value; an unknown key gets the nearest known one."""
+    problems = error.errors(include_url=False)
+    problem = next(
+        (p for p in problems if p["type"] == "extra_forbidden"), problems[0]
+    )  # a misspelt key is also missing
+    key = ".".join(str(part) for part in problem["loc"])
+    match problem["type"]:
+        case "extra_forbidden":
+            known = _keys(problem["loc"][:-1])
+            word = str(problem["loc"][-1])
+            return f"{key} is not a key of a plan.{nearest(word, known) or ' There are: ' + ', '.join(known) + '.'}"
+        case "missing":
+            return f"{key} is missing. Add it to the plan."
+        case "value_error":
+            rule = problem["msg"].removeprefix("Value error, ")
+            return f"{key}: {rule}."
+    rule = problem["msg"].removeprefix("Input should be ").rstrip(".")
+    return f"{key} must be {rule}, but got {problem['input']!r}."
+
+
+def _keys(location: tuple[int | str, ...]) -> list[str]:
+    tables: dict[str, type[BaseModel]] = {"game": GameSettings, "audit": AuditSettings, "execution": ExecutionSettings}
+    owner = tables[str(location[0])] if location else Plan
+    return [name for name in owner.model_fields if name != "folder"]

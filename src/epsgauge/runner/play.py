@@ -1,0 +1,173 @@
+"""The jobs of a run: pure functions of a plan, which any executor can carry to any process."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from epsgauge.data.points import Keys, Points, as_points
+from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.games import ranking
+from epsgauge.games.experiment import draw, experiment
+from epsgauge.games.ranking import Ranking
+from epsgauge.games.roles import Roles, assign, candidates, ranked
+from epsgauge.games.signals import Outcome
+from epsgauge.mechanisms.privacy import Privacy
+from epsgauge.references import beside, search_in
+from epsgauge.runner.code import code_of
+from epsgauge.runner.parts import Part
+from epsgauge.runner.plan import Plan
+from epsgauge.stats.arrays import Ints
+from epsgauge.trainers.protocol import Accountable, Observer, Trainer, as_trainer, knows_size, without_noise
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What a game is played with: the points, canaries at their end, and the trainer."""
+
+    points: Points
+    n_canary_points: int
+    canaries: Ints  # [k, 2]
+    trainer: Trainer | Observer
+    keys: Callable[[], Keys]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the store keeps of the code and the data that a plan names."""
+
+    digest: str
+    privacy: Privacy | None
+    notes: tuple[str, ...]
+    code: dict[str, str]
+
+
+_tables: dict[str, Table] = {}
+
+
+def table(plan: Plan) -> Table:
+    """Data and trainer of a plan, made once in a process."""
+    key = f"{plan.fingerprinted()} {plan.folder} {id(plan.data.target)} {id(plan.trainer.target)}"
+    if key not in _tables:
+        _tables.clear()  # one plan at a time: data may be large
+        _tables[key] = _build(plan)
+    return _tables[key]
+
+
+def trainer_of(plan: Plan) -> Trainer | Observer:
+    """The trainer, without its noise where the plan is a control."""
+    search_in(plan.folder)
+    trainer = as_trainer(plan.trainer.build(), plan.trainer.use)
+    return without_noise(trainer, plan.trainer.use) if plan.control else trainer
+
+
+def _build(plan: Plan) -> Table:
+    trainer = trainer_of(plan)
+    try:
+        raw = plan.data.build()
+    except EpsgaugeError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"data {plan.data.use} failed with {type(error).__name__}: {error}.") from error
+    points = as_points(raw, plan.data.use)
+    n_data, canaries = len(points), np.empty((0, 2), np.int64)
+    if plan.canaries is not None:
+        points, canaries = _with_canaries(plan, plan.canaries, raw, points)
+    return Table(points, len(points) - n_data, canaries, trainer, cache(points.keys))
+
+
+def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Points, Ints]:
+    """The user's pairs as appended indices: first all z1, then all z0; an add-remove game has no z0."""
+    try:
+        zeros, ones = part.build()(raw)
+    except EpsgaugeError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"canaries {part.use} failed with {type(error).__name__}: {error}.") from error
+    n_data, m = len(points), plan.game.pairs_per_model
+    points = points.extended(ones)
+    k = len(points) - n_data
+    if k < m:
+        raise InvalidInput(f"canaries {part.use} must give at least pairs_per_model = {m} pairs, but gave {k}.")
+    one = np.arange(n_data, n_data + k)
+    if plan.game.adjacency == "add-remove":
+        return points, np.stack([np.full(k, -1), one], axis=1)
+    points = points.extended(zeros)
+    if len(points) != n_data + 2 * k:
+        raise InvalidInput(
+            f"canaries {part.use} must give as many z0 as z1, but gave {len(points) - n_data - k} and {k}."
+        )
+    keys = points.keys()
+    equal = np.flatnonzero(keys[one] == keys[one + k])
+    if len(equal):
+        raise InvalidInput(f"canaries {part.use}: z0 and z1 of pair {equal[0]} are the same point.")
+    return points, np.stack([one + k, one], axis=1)
+
+
+def _split(plan: Plan) -> tuple[Ints, Ints]:
+    """Reference points, and the others."""
+    on = table(plan)
+    return candidates(plan.game, on.keys(), plan.seed, on.n_canary_points)
+
+
+def cut(plan: Plan, rankings: list[Ranking] | None) -> Roles:
+    """Reference, base and pool; `rankings` are those of all ranking models where the plan asks for the worst points."""
+    reference, others = _split(plan)
+    worst = None if rankings is None else ranking.worst_first(ranked(plan.game, others), rankings)
+    return assign(plan.game, reference, others, table(plan).canaries, worst)
+
+
+def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
+    """Train the ranking models with these indices."""
+    among = ranked(plan.game, _split(plan)[1])
+    on = table(plan)
+    with _quietly(plan):
+        return [ranking.rank_with(on.trainer, on.points, among, plan.seed, index) for index in indices]
+
+
+def play(plan: Plan, roles: Roles, indices: Sequence[int]) -> list[Outcome]:
+    """Play the game with the models of these indices."""
+    on = table(plan)
+    with _quietly(plan):
+        return [experiment(plan.game, on.trainer, on.points, roles, plan.seed, index) for index in indices]
+
+
+@contextmanager
+def _quietly(plan: Plan) -> Iterator[None]:
+    """In the plan's folder. What a trainer warns about is shown by a trial, and not a thousand times."""
+    with beside(plan.folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def bits_and_pairs(plan: Plan, roles: Roles, index: int) -> tuple[Ints, Ints, int]:
+    """What is known of a model without training it."""
+    drawn = draw(plan.game, roles, plan.seed, index)
+    return drawn.bits, drawn.pairs, drawn.seed
+
+
+def promised(plan: Plan, trainer: Trainer | Observer) -> Privacy | None:
+    """What the trainer says of itself at the size of the plan's training sets."""
+    if plan.control or not isinstance(trainer, Accountable):
+        return None
+    return trainer.privacy(plan.game.train_size)
+
+
+def prepare(plan: Plan) -> Prepared:
+    """Import the plan's code, read its data, and note what a resume must find again."""
+    on = table(plan)
+    notes = []
+    if plan.game.adjacency == "add-remove" and not knows_size(on.trainer):
+        notes.append(
+            f"trainer {plan.trainer.use} does not take the keyword size: if it computes its sampling rate or number of "
+            "steps from len(data), they differ by one point between the two worlds of an add-remove game."
+        )
+    digest = hashlib.sha256(on.keys().tobytes()).hexdigest()
+    return Prepared(digest, promised(plan, on.trainer), tuple(notes), code_of(plan))

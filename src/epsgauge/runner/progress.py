@@ -1,0 +1,54 @@
+"""How far a run has come, and who is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from epsgauge.games.signals import Outcome
+
+if TYPE_CHECKING:
+    from epsgauge.runner.view import Run
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Models done and failed of all, and how many of them this process has played in how many seconds."""
+
+    n_models: int
+    n_done: int
+    n_failed: int
+    n_here: int = 0
+    seconds: float = 0.0
+
+    @property
+    def n_left(self) -> int:
+        return self.n_models - self.n_done - self.n_failed
+
+    @property
+    def rate(self) -> float | None:
+        """Models per second of this process; None before the first."""
+        return self.n_here / self.seconds if self.n_here and self.seconds > 0 else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.rate is None else self.n_left / self.rate
+
+
+class Watch:
+    """Is told what happens in a run, in the process that called `run`. A subclass says what it cares about.
+
+    An outcome is in the store before it is told, so whatever is raised here stops the run and loses nothing.
+    """
+
+    def stage(self, name: str) -> None:
+        """The run begins with "preparing" (code and data), "ranking" (worst-case points) or "playing"."""
+
+    def ranked_one(self, progress: Progress) -> None:
+        """A ranking model is done; `progress` counts ranking models."""
+
+    def started(self, run: Run, remaining: int) -> None:
+        """So many models are about to be played; `run` is what the store holds at this moment."""
+
+    def finished_one(self, outcome: Outcome, progress: Progress) -> None:
+        """A model is done, or has failed and `outcome.error` says why."""

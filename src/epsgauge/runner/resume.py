@@ -1,0 +1,121 @@
+"""What must be the same when a run goes on, and what is written down when something is not."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms import privacy as promises
+from epsgauge.runner.fingerprint import differences, fingerprint
+from epsgauge.runner.looks import read_looks
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import Prepared
+from epsgauge.runner.provenance import now, provenance
+from epsgauge.runner.store import Store
+from epsgauge.runner.view import stored_plan
+
+_TOKEN = uuid.uuid4().hex
+_SHOWN = 3  # differences that a sentence names
+
+
+def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
+    """What a new store begins with."""
+    parts = _unnamed(plan)
+    return {
+        "plan": plan.tables(),
+        "fingerprint": fingerprint(plan, prepared.digest),
+        "digest": prepared.digest,
+        "code": prepared.code,
+        "privacy": promises.to_json(prepared.privacy),
+        "notes": list(prepared.notes),
+        "process": {"token": _token(), "parts": parts} if parts else None,
+        "sessions": [provenance(plan.folder)],
+    }
+
+
+def check_plan(store: Store, folder: Path, plan: Plan) -> None:
+    """Refuse another plan, and fewer models."""
+    held = stored_plan(store)
+    changed = differences(held, plan)
+    if changed:
+        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+        raise InvalidInput(
+            f"{folder} holds another plan ({'; '.join(changed[:_SHOWN])}{more}). Use a new --out, or restore the plan."
+        )
+    if plan.n_models < held.n_models:
+        raise InvalidInput(
+            f"n_models must be at least {held.n_models}, which {folder} was begun with, but got {plan.n_models}. A run "
+            "can grow, not shrink: use a new --out, or restore the plan."
+        )
+
+
+def check_process(store: Store, folder: Path, plan: Plan) -> None:
+    """Refuse to go on with an object that only the process that began could have."""
+    process = store.get("process")
+    parts = process["parts"] if process else _unnamed(plan)
+    if parts and (process is None or process["token"] != _token()):
+        raise InvalidInput(
+            f"{folder} cannot be resumed by this process: {', '.join(parts)} is an object of a script or notebook, "
+            'which cannot be found again. Move it into a module, name it as "module:attr", and use a new --out.'
+        )
+
+
+def check_data(store: Store, folder: Path, prepared: Prepared) -> None:
+    held = str(store.get("digest"))
+    if prepared.digest != held:
+        raise InvalidInput(
+            f"{folder} was begun with other data: their digest was {held[:12]}, now {prepared.digest[:12]}. Restore "
+            "them, or use a new --out."
+        )
+
+
+def changed_code(store: Store, code: dict[str, str]) -> list[str]:
+    """Files of the user's code that are not what they were, gone or new ones included."""
+    held = store.get("code") or {}
+    return sorted(name for name in {*held, *code} if held.get(name) != code.get(name))
+
+
+def check_code(store: Store, folder: Path, code: dict[str, str], *, accept: bool) -> None:
+    """Refuse changed code unless the user accepts it."""
+    changed = changed_code(store, code)
+    if changed and not accept:
+        raise InvalidInput(
+            f"{folder} was begun with other code: {', '.join(changed)} changed since. Restore it, use a new --out, or "
+            "resume with --accept-changed-code, which reports will show."
+        )
+
+
+def entries_of_resume(store: Store, folder: Path, plan: Plan) -> dict[str, Any]:
+    """What changes in the store however the resume goes: the plan's `[audit]` and `[execution]`, and its size."""
+    entries: dict[str, Any] = {"plan": plan.tables()}
+    if plan.n_models > stored_plan(store).n_models and read_looks(folder):
+        entries["extended_after_look"] = True
+    return entries
+
+
+def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str, Any]:
+    """What is added when models are going to be played by this process."""
+    entries: dict[str, Any] = {"sessions": [*(store.get("sessions") or []), provenance(plan.folder)]}
+    changed = changed_code(store, prepared.code)
+    if changed:
+        accepted = [*(store.get("accepted_code") or []), {"time": now(), "files": changed}]
+        notes = list(store.get("notes") or [])
+        if promises.to_json(prepared.privacy) != store.get("privacy"):
+            notes.append(
+                f"The trainer's promise changed with its code, now {prepared.privacy}; the first one is judged."
+            )
+        entries |= {"accepted_code": accepted, "code": prepared.code, "notes": notes}
+    return entries
+
+
+def _unnamed(plan: Plan) -> list[str]:
+    """Parts of the plan that another process cannot build."""
+    return [part.use for part in (plan.data, plan.trainer) if not part.resumable]
+
+
+def _token() -> str:
+    """Of this process; a fork is another one."""
+    return f"{os.getpid()}-{_TOKEN}"

@@ -1,0 +1,141 @@
+"""run(plan): plays every model that the store does not have yet, and keeps each one as soon as it is done."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import Executor
+from pathlib import Path
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput
+from epsgauge.games.ranking import Ranking
+from epsgauge.games.roles import Roles
+from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.games.signals import Outcome
+from epsgauge.runner import play, resume
+from epsgauge.runner.code import code_of
+from epsgauge.runner.executors import DIED_TWICE, Crew, crew_for, results
+from epsgauge.runner.lock import hold
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.progress import Progress, Watch
+from epsgauge.runner.store import FILE, Store
+from epsgauge.runner.view import Run
+
+__all__ = ["Run", "run"]
+
+
+def run(
+    plan: Plan,
+    *,
+    out: str | os.PathLike[str],
+    executor: Executor | None = None,
+    workers: int | None = None,
+    retry_failed: bool = False,
+    accept_changed_code: bool = False,
+    watch: Watch | None = None,
+) -> Run:
+    """Play the models of a plan and keep what was seen of them in the folder `out`. The same call again resumes.
+
+    Models that failed are tried again with `retry_failed`. Code that changed since the run began is refused unless
+    `accept_changed_code`, which the store remembers. Neither workers nor interruptions change any signal.
+    """
+    if not isinstance(plan, Plan):
+        raise InvalidInput(
+            f"plan must be a Plan, but got {type(plan).__name__}. Plan.read(path) reads one from a file."
+        )
+    watch = Watch() if watch is None else watch
+    folder, file = Path(out), Path(out) / FILE
+    with hold(folder):
+        if not Store.is_begun(file):
+            watch.stage("preparing")
+            store = Store.create(file, resume.first_entries(plan, play.prepare(plan)))
+        else:
+            store = Store.write(file)
+            try:
+                _resume(store, folder, plan, watch, retry_failed=retry_failed, accept=accept_changed_code)
+            except BaseException:
+                store.close()
+                raise
+        with store:
+            indices = _remaining(store, plan, retry_failed)
+            if indices:
+                ranking = plan.game.ranking_models if plan.game.challenge == "worst" else 0
+                crew = crew_for(plan, executor, workers, max(len(indices), ranking))
+                at_once = True
+                try:
+                    roles = _roles(store, plan, crew, watch, retry_failed)
+                    _play(store, folder, plan, roles, crew, watch, indices)
+                    at_once = False
+                finally:
+                    crew.leave(at_once=at_once)
+        return Run.open(folder)
+
+
+def _resume(store: Store, folder: Path, plan: Plan, watch: Watch, *, retry_failed: bool, accept: bool) -> None:
+    """Check that this is the same run; where nothing is left to play, without touching the data."""
+    resume.check_plan(store, folder, plan)
+    resume.check_code(store, folder, code_of(plan), accept=accept)
+    entries = resume.entries_of_resume(store, folder, plan)
+    if _remaining(store, plan, retry_failed):
+        resume.check_process(store, folder, plan)
+        watch.stage("preparing")
+        prepared = play.prepare(plan)
+        resume.check_data(store, folder, prepared)
+        entries |= resume.entries_of_session(store, plan, prepared)
+    store.put(entries)
+
+
+def _remaining(store: Store, plan: Plan, retry_failed: bool) -> list[int]:
+    have = store.indices("done")
+    if not retry_failed:
+        have = np.concatenate([have, store.indices("failed")])
+    return [int(i) for i in np.setdiff1d(np.arange(plan.n_models), have)]
+
+
+def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool) -> Roles:
+    """Which points are what: cut once, after ranking where the plan asks for the worst, and stored."""
+    arrays = store.arrays()
+    if arrays:
+        return Roles.from_arrays(arrays)
+    rankings = _rankings(store, plan, crew, watch, retry_failed) if plan.game.challenge == "worst" else None
+    roles = play.cut(plan, rankings)
+    store.put_arrays(roles.to_arrays())
+    return roles
+
+
+def _rankings(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool) -> list[Ranking]:
+    watch.stage("ranking")
+    total, begin = plan.game.ranking_models, time.perf_counter()
+    have = {r.index: r for r in store.rankings() if not (retry_failed and r.error)}
+    missing = [i for i in range(total) if i not in have]
+
+    def lost(index: int) -> Ranking:
+        seed = training_seed(plan.seed, Branch.ranking, index)
+        return Ranking(index, seed, 0.0, np.empty(0, np.int64), np.empty(0), DIED_TWICE)
+
+    for here, ranking in enumerate(results(crew, play.rank, (), missing, lost), 1):
+        store.add_ranking(ranking)
+        have[ranking.index] = ranking
+        failed = sum(r.error is not None for r in have.values())
+        watch.ranked_one(Progress(total, len(have) - failed, failed, here, time.perf_counter() - begin))
+    return [have[i] for i in range(total)]
+
+
+def _play(store: Store, folder: Path, plan: Plan, roles: Roles, crew: Crew, watch: Watch, indices: list[int]) -> None:
+    watch.stage("playing")
+    done, failed = (set(store.indices(state).tolist()) for state in ("done", "failed"))
+    failed -= set(indices)
+    watch.started(Run.open(folder), len(indices))
+    begin = time.perf_counter()
+
+    def lost(index: int) -> Outcome:
+        bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
+        return Outcome(index, seed, bits, pairs, 0.0, error=DIED_TWICE)
+
+    for here, outcome in enumerate(results(crew, play.play, (roles,), indices, lost), 1):
+        store.add(outcome)
+        (done if outcome.error is None else failed).add(outcome.index)
+        progress = Progress(plan.n_models, len(done), len(failed), here, time.perf_counter() - begin)
+        watch.finished_one(outcome, progress)

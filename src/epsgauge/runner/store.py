@@ -1,0 +1,277 @@
+"""The store of a run: one SQLite file with a row for each model, written by the process that runs and read by all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsgauge.errors import InvalidInput
+from epsgauge.games.ranking import Ranking
+from epsgauge.games.settings import GameSettings
+from epsgauge.games.signals import Outcome, Signals
+from epsgauge.runner.journal import journal_for
+from epsgauge.runner.trouble import damaged, in_words
+from epsgauge.stats.arrays import Floats, Ints
+
+FILE = "store.sqlite"
+SCHEMA = 1
+# Blobs hold little-endian numbers: bits as uint8, indices as int64, losses as float64.
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE models (
+    idx INTEGER PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('done', 'failed')), seed INTEGER NOT NULL,
+    seconds REAL NOT NULL, finished REAL NOT NULL, error TEXT, bits BLOB NOT NULL, pairs BLOB NOT NULL,
+    loss0 BLOB, loss1 BLOB, reference BLOB
+);
+CREATE TABLE rankings (
+    idx INTEGER PRIMARY KEY, seed INTEGER NOT NULL, seconds REAL NOT NULL, error TEXT, members BLOB NOT NULL,
+    losses BLOB NOT NULL
+);
+CREATE TABLE arrays (name TEXT PRIMARY KEY, dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL);
+"""
+_ARRAY_TYPES = ("<i8", "<f8", "|u1")
+_BUSY_SECONDS = 30  # how long to wait for a reader on a network file system
+
+
+class Store:
+    """An open store; a context manager that closes it."""
+
+    def __init__(self, file: Path, connection: sqlite3.Connection, *, writes: bool) -> None:
+        self.file = file
+        self._connection = connection
+        self._writes = writes
+
+    @classmethod
+    def create(cls, file: Path, meta: Mapping[str, Any]) -> Self:
+        """A new store; its tables and `meta` appear in one transaction, so that there is never half of one."""
+        store = cls._opened(file, f"{file.resolve().as_uri()}?mode=rwc", writes=True)
+        try:
+            with store._transaction() as execute:
+                for statement in _TABLES.strip().split(";\n"):
+                    execute(statement)
+                execute(f"PRAGMA user_version = {SCHEMA}")
+                store._put(meta)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def is_begun(cls, file: Path) -> bool:
+        """Whether `file` has anything in it; a process that was killed as it began leaves an empty database."""
+        if not file.exists():
+            return False
+        store = cls._opened(file, f"{file.resolve().as_uri()}?mode=rw", writes=False)
+        try:
+            return bool(store._rows("SELECT count(*) FROM sqlite_master")[0][0])
+        finally:
+            store.close()
+
+    @classmethod
+    def write(cls, file: Path) -> Self:
+        """Open for the process that runs."""
+        return cls._checked(cls._opened(file, f"{file.resolve().as_uri()}?mode=rw", writes=True))
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Open for looking only, also while another process writes."""
+        uri = f"{file.resolve().as_uri()}?mode=ro"
+        if not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists():
+            uri += "&immutable=1"  # nobody writes here, and SQLite could not make the files that it shares with writers
+        return cls._checked(cls._opened(file, uri, writes=False))
+
+    @classmethod
+    def _opened(cls, file: Path, uri: str, *, writes: bool) -> Self:
+        with in_words(file):
+            connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+            try:
+                if writes:
+                    journal = journal_for(file.parent)
+                    connection.execute(f"PRAGMA journal_mode = {journal}")
+                    # After a loss of power a write-ahead log may lack the last models, which are then played again;
+                    # the other journal needs FULL to be sure of an undamaged file.
+                    connection.execute(f"PRAGMA synchronous = {'NORMAL' if journal == 'WAL' else 'FULL'}")
+            except BaseException:
+                connection.close()
+                raise
+        return cls(file, connection, writes=writes)
+
+    @classmethod
+    def _checked(cls, store: Self) -> Self:
+        try:
+            version = int(store._rows("PRAGMA user_version")[0][0])
+            if version > SCHEMA:
+                raise InvalidInput(
+                    f"{store.file} was written by a newer epsgauge (schema {version}, this one knows {SCHEMA}). "
+                    "Upgrade epsgauge."
+                )
+            if version < 1:
+                raise damaged(store.file, "it holds no run")
+            store._rows("SELECT value FROM meta WHERE key = 'plan'")
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """A store that is not written to is one plain file without a log beside it, wherever that can be had."""
+        if self._writes:
+            with suppress(sqlite3.Error):  # somebody reads, or the disk is full: it is as safe with its log
+                self._connection.execute("PRAGMA busy_timeout = 0")
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # meta
+
+    def get(self, key: str, default: Any = None) -> Any:
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
+        if not rows:
+            return default
+        try:
+            return json.loads(rows[0][0])
+        except (TypeError, ValueError):
+            raise damaged(self.file, f"its entry {key} is not JSON") from None
+
+    def put(self, entries: Mapping[str, Any]) -> None:
+        """Set some entries, all or none."""
+        with self._transaction():
+            self._put(entries)
+
+    def _put(self, entries: Mapping[str, Any]) -> None:
+        rows = [(key, json.dumps(value, default=str)) for key, value in entries.items()]
+        self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+    # models
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep one model; it is on the disk when this returns."""
+        o = outcome
+        state = "done" if o.error is None else "failed"
+        floats = [None if x is None else _blob(x, "<f8") for x in (o.loss0, o.loss1, o.reference)]
+        row = (o.index, state, o.seed, o.seconds, time.time(), o.error, _blob(o.bits, "|u1"), _blob(o.pairs, "<i8"))
+        with in_words(self.file):
+            self._connection.execute(
+                "INSERT OR REPLACE INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, *floats)
+            )
+
+    def indices(self, state: str) -> Ints:
+        """The models that are done, or those that have failed, in ascending order."""
+        rows = self._rows("SELECT idx FROM models WHERE state = ? ORDER BY idx", (state,))
+        return np.array([row[0] for row in rows], dtype=np.int64)
+
+    def failures(self) -> list[tuple[int, Ints, int, str]]:
+        """Index, bits, seed and error of each failed model."""
+        rows = self._rows("SELECT idx, bits, seed, error FROM models WHERE state = 'failed' ORDER BY idx")
+        return [(i, self._array([bits], "|u1").astype(np.int64), seed, str(error)) for i, bits, seed, error in rows]
+
+    def timing(self, last: int = 100) -> tuple[float | None, float | None]:
+        """Mean seconds of a model that is done, and models per second over the last ones to finish."""
+        mean = self._rows("SELECT avg(seconds) FROM models WHERE state = 'done'")[0][0]
+        rows = self._rows("SELECT finished FROM models ORDER BY finished DESC LIMIT ?", (last,))
+        span = rows[0][0] - rows[-1][0] if rows else 0.0
+        return mean, (len(rows) - 1) / span if span > 0 else None
+
+    def signals(self, game: GameSettings) -> Signals:
+        """What was seen of all models that are done."""
+        rows = self._rows(
+            "SELECT idx, bits, pairs, loss0, loss1, reference FROM models WHERE state = 'done' ORDER BY idx"
+        )
+        n, m = len(rows), game.pairs_per_model
+        columns: list[list[Any]] = [[] for _ in range(6)]
+        for row in rows:
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+        del rows
+        r = len(columns[5][0]) // 8 if n and isinstance(columns[5][0], bytes) else 0
+        index, bits, pairs, loss0, loss1, reference = columns
+        return Signals(
+            np.array(index, dtype=np.int64),
+            self._array(bits, "|u1", m).astype(np.int64).reshape(n, m),
+            self._array(pairs, "<i8", 2 * m).reshape(n, m, 2),
+            self._array(loss0, "<f8", m).reshape(n, m),
+            self._array(loss1, "<f8", m).reshape(n, m),
+            self._array(reference, "<f8", r).reshape(n, r),
+            game.adjacency,
+            game.sees,
+        )
+
+    # rankings and arrays
+
+    def add_ranking(self, ranking: Ranking) -> None:
+        r = ranking
+        row = (r.index, r.seed, r.seconds, r.error, _blob(r.members, "<i8"), _blob(r.losses, "<f8"))
+        with in_words(self.file):
+            self._connection.execute("INSERT OR REPLACE INTO rankings VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def rankings(self) -> list[Ranking]:
+        rows = self._rows("SELECT idx, seed, seconds, members, losses, error FROM rankings ORDER BY idx")
+        return [
+            Ranking(i, seed, seconds, self._array([members], "<i8"), self._array([losses], "<f8"), error)
+            for i, seed, seconds, members, losses, error in rows
+        ]
+
+    def put_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep some arrays of whole numbers, all or none."""
+        with self._transaction() as execute:
+            for name, array in arrays.items():
+                row = (name, "<i8", json.dumps(array.shape), _blob(array, "<i8"))
+                execute("INSERT OR REPLACE INTO arrays VALUES (?, ?, ?, ?)", row)
+
+    def arrays(self) -> dict[str, Ints]:
+        found = {}
+        for name, dtype, shape, data in self._rows("SELECT name, dtype, shape, data FROM arrays"):
+            try:
+                if dtype not in _ARRAY_TYPES:
+                    raise ValueError
+                found[name] = self._array([data], dtype).reshape(json.loads(shape)).astype(np.int64, copy=False)
+            except (TypeError, ValueError):
+                raise damaged(self.file, f"its array {name} has the wrong length") from None
+        return found
+
+    # how all of them talk to SQLite
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with in_words(self.file):
+            return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        with in_words(self.file):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection.execute
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk has rolled it back already
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _array(self, blobs: Sequence[Any], dtype: str, length: int | None = None) -> NDArray[Any]:
+        """The numbers of some blobs, one after the other; `length` is how many each must have."""
+        size = np.dtype(dtype).itemsize
+        for blob in blobs:
+            if not isinstance(blob, bytes) or len(blob) % size or (length is not None and len(blob) != size * length):
+                raise damaged(self.file, "the signals of a model have the wrong length")
+        return np.frombuffer(bytearray().join(blobs), dtype=dtype).astype(np.dtype(dtype).newbyteorder("="), copy=False)
+
+
+def _blob(array: Floats | Ints, dtype: str) -> bytes:
+    return np.ascontiguousarray(array, dtype=dtype).tobytes()

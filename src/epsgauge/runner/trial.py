@@ -1,0 +1,106 @@
+"""A trial before a run: one model trained three times, to find what would spoil a thousand."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.games.experiment import draw, failure
+from epsgauge.games.roles import assign, candidates, ranked
+from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.mechanisms.privacy import Privacy
+from epsgauge.references import beside
+from epsgauge.runner.executors import crew_for
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import prepare, table
+from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.trainers.protocol import observed
+
+# Enough training points to see whether a model knows them better than others.
+MEMBERS = 200
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was seen: seconds of a training that is not the first, losses on members and on others, and warnings."""
+
+    seconds: float
+    member_loss: float
+    reference_loss: float
+    privacy: Privacy | None
+    warnings: tuple[str, ...]
+
+
+def try_out(plan: Plan) -> Trial:
+    """The trial in a worker process, as a run would have it."""
+    crew = crew_for(plan, None, 1, 1)
+    try:
+        return crew.submit(attempt).result()[0]
+    except BrokenExecutor:
+        raise InvalidInput(
+            f"the worker process died while it trained with {plan.trainer.use}: it was killed, crashed or ran out of "
+            "memory."
+        ) from None
+    finally:
+        crew.leave(at_once=True)
+
+
+def attempt(plan: Plan) -> list[Trial]:
+    """Train model 0 twice with its own seed and once with that of model 1."""
+    prepared, on, game = prepare(plan), table(plan), plan.game
+    reference, others = candidates(game, on.keys(), plan.seed, on.n_canary_points)
+    roles = assign(game, reference, others, on.canaries, ranked(game, others))  # any pool will do for a trial
+    drawn = draw(game, roles, plan.seed, 0)
+    members = drawn.training[:MEMBERS]
+
+    def losses(seed: int) -> tuple[Floats, float]:
+        start = time.perf_counter()
+        asked: Ints = np.concatenate([members, roles.reference])
+        data, points = on.points.take(drawn.training), on.points.take(asked)
+        try:
+            with beside(plan.folder):
+                seen = observed(on.trainer, data, points, len(asked), seed=seed, size=game.train_size)
+        except EpsgaugeError:
+            raise
+        except Exception as error:
+            raise InvalidInput(f"the trainer {plan.trainer.use} failed: {failure(error)}") from error
+        return seen, time.perf_counter() - start
+
+    first, _ = losses(drawn.seed)
+    again, seconds = losses(drawn.seed)
+    other, _ = losses(training_seed(plan.seed, Branch.audited, 1))
+    inside, outside = float(first[: len(members)].mean()), float(first[len(members) :].mean())
+    warnings = [*prepared.notes, *_spoilt(plan, first, again, other, inside, outside, prepared.privacy)]
+    return [Trial(seconds, inside, outside, prepared.privacy, tuple(warnings))]
+
+
+def _spoilt(
+    plan: Plan, first: Floats, again: Floats, other: Floats, inside: float, outside: float, privacy: Privacy | None
+) -> list[str]:
+    found = []
+    if not np.array_equal(first, again):
+        found.append(
+            f"The trainer {plan.trainer.use} is not reproducible: with one seed its losses differed by up to "
+            f"{np.abs(first - again).max():.3g}. Some randomness is not seeded: derive every generator from `seed`. "
+            "The audit stays valid, but a run cannot be repeated bit for bit."
+        )
+    if privacy is not None and np.array_equal(first, other):
+        found.append(
+            f"The trainer {plan.trainer.use} gave the same losses for two different seeds: its noise does not depend "
+            "on `seed`. All models of a run would share it, and an audit would be worth nothing. Look for a fixed seed."
+        )
+    if np.ptp(first) == 0:
+        found.append(
+            f"The trainer {plan.trainer.use} gave the same loss, {first[0]:.6g}, for every point: losses must be one "
+            "for each point, not their mean."
+        )
+    elif inside > outside:
+        found.append(
+            f"Training points have a larger mean loss ({inside:.4g}) than others ({outside:.4g}). With much noise that "
+            "is chance; without, check the sign: a loss must be low where the model fits well."
+        )
+    return found

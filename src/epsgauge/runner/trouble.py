@@ -1,0 +1,42 @@
+"""What goes wrong with a store, as one sentence with a remedy."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from epsgauge.errors import EpsgaugeError, InvalidInput
+
+
+def damaged(file: Path, how: str) -> InvalidInput:
+    return InvalidInput(f"{file} is damaged ({how}). Restore it from a copy, or start again with a new --out.")
+
+
+@contextmanager
+def in_words(file: Path) -> Iterator[None]:
+    """What SQLite says, as one sentence with a remedy."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # a mistake of ours
+    except sqlite3.DatabaseError as error:
+        name = getattr(error, "sqlite_errorname", None) or ""
+        if name == "SQLITE_FULL":
+            raise EpsgaugeError(
+                f"the disk is full, {file} cannot grow. What is done is kept: make room and run it again."
+            ) from error
+        if name.startswith(("SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PERM")):
+            raise EpsgaugeError(
+                f"{file} could not be read or written ({error}). What is done is kept: run it again."
+            ) from error
+        if name in ("SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY", "SQLITE_READONLY_CANTINIT"):
+            raise EpsgaugeError(
+                f"{file} was left in the middle of a write. Run it again once, and it is put right."
+            ) from error
+        if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+            raise InvalidInput(
+                f"{file} could not be opened ({error}). See whether you may read and write it."
+            ) from error
+        raise damaged(file, str(error)) from error

@@ -1,0 +1,198 @@
+"""Run: what a run directory holds at one moment, read from its store alone."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput
+from epsgauge.games.signals import Signals
+from epsgauge.mechanisms import privacy as promises
+from epsgauge.mechanisms.privacy import Privacy
+from epsgauge.references import is_reference
+from epsgauge.runner import lock, looks
+from epsgauge.runner.parts import BUILT_IN, Part
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.progress import Progress
+from epsgauge.runner.store import FILE, Store
+from epsgauge.runner.trouble import damaged
+from epsgauge.stats.arrays import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """A model that failed: what it would have been, and why."""
+
+    index: int
+    bits: Ints
+    seed: int
+    error: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """A view of a run at the moment when it was opened. It imports none of the plan's code and writes nothing."""
+
+    path: Path
+    plan: Plan  # the latest; parts that were objects are known by their names only
+    privacy: Privacy | None  # what the trainer promises
+    done: Ints  # models that have signals
+    failed_models: Ints
+    provenance: dict[str, Any]  # of data, code and the process that began it; "sessions" has those that went on
+    notes: list[str]
+    extended_after_look: bool  # n_models was raised when results had been seen
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Run:
+        folder = Path(path)
+        with _store(folder) as store:
+            sessions = store.get("sessions") or [{}]
+            return cls(
+                folder,
+                stored_plan(store),
+                promises.from_json(store.get("privacy")),
+                store.indices("done"),
+                store.indices("failed"),
+                {
+                    **sessions[0],
+                    **{key: store.get(key) for key in ("fingerprint", "digest", "code")},
+                    "sessions": sessions[1:],
+                },
+                _notes(store, sessions),
+                bool(store.get("extended_after_look", False)),
+            )
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}: {self.n_done} of {self.plan.n_models} models done, {self.n_failed} failed)"
+
+    @property
+    def n_done(self) -> int:
+        return len(self.done)
+
+    @property
+    def n_failed(self) -> int:
+        return len(self.failed_models)
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(self.plan.n_models, self.n_done, self.n_failed)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every model is done; one that failed is not."""
+        return self.n_done >= self.plan.n_models
+
+    @property
+    def failed(self) -> list[Failure]:
+        with _store(self.path) as store:
+            failures = [Failure(*row) for row in store.failures()]
+        known = set(self.failed_models.tolist())
+        return [failure for failure in failures if failure.index in known]
+
+    @property
+    def looks(self) -> list[dict[str, Any]]:
+        """Every look at results that was logged, the oldest first."""
+        return looks.read_looks(self.path)
+
+    def signals(self) -> Signals:
+        """What was seen of the models that were done when this view was opened."""
+        with _store(self.path) as store:
+            signals = store.signals(self.plan.game)
+        if np.array_equal(signals.models, self.done):
+            return signals
+        keep = np.isin(signals.models, self.done)
+        fields = ("models", "bits", "pairs", "loss0", "loss1", "reference")
+        return replace(signals, **{name: getattr(signals, name)[keep] for name in fields})
+
+    def log_look(self, kind: str) -> bool:
+        """Record that results were seen; False where the folder cannot be written."""
+        with _store(self.path) as store:
+            n_done = len(store.indices("done"))
+        return looks.append_look(self.path, kind, n_done=n_done, n_models=self.plan.n_models)
+
+    def status(self) -> dict[str, Any]:
+        """How the run stands, as plain values for a table or JSON."""
+        failed = self.failed
+        with _store(self.path) as store:
+            mean, rate = store.timing()
+        pid = lock.holder(self.path)
+        bits = np.concatenate([f.bits for f in failed]) if failed else np.empty(0, np.int64)
+        first = failed[0] if failed else None
+        return {
+            "path": str(self.path),
+            "name": self.plan.name,
+            "n_models": self.plan.n_models,
+            "n_done": self.n_done,
+            "n_failed": self.n_failed,
+            "n_left": self.progress.n_left,
+            "complete": self.complete,
+            "running": pid is not None,
+            "pid": pid or None,
+            "seconds_per_model": mean,
+            "models_per_second": rate,
+            # failures that go with the bit are a leak of their own, and bias what is left
+            "failed_pairs_by_bit": {"0": int(np.sum(bits == 0)), "1": int(np.sum(bits == 1))},
+            "first_error": None if first is None else {"model": first.index, "seed": first.seed, "error": first.error},
+            "looks": len(self.looks),
+            "extended_after_look": self.extended_after_look,
+            "notes": self.notes,
+        }
+
+
+def stored_plan(store: Store) -> Plan:
+    """The plan that a store holds; a part that was an object of the user's stays a name."""
+    tables = store.get("plan")
+    if not isinstance(tables, dict):
+        raise damaged(store.file, "it holds no plan")
+    try:
+        for kind in ("data", "trainer"):
+            settings = dict(tables[kind])
+            use = settings.pop("use")
+            if not (is_reference(use) or use in BUILT_IN[kind]):
+                tables[kind] = Part(kind, use, settings, target=Elsewhere(use))
+        return Plan.from_tables(tables)
+    except (InvalidInput, KeyError, TypeError) as error:
+        raise damaged(store.file, f"its plan cannot be read: {error}") from error
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Stands for an object that another process had."""
+
+    use: str
+
+
+def _store(folder: Path) -> Store:
+    file = folder / FILE
+    if not folder.is_dir():
+        raise InvalidInput(f"there is no run {folder}. `epsgauge run PLAN --out {folder}` makes one.")
+    if not file.is_file():
+        raise InvalidInput(f"{folder} holds no run: it has no {FILE}. `epsgauge run PLAN --out {folder}` begins one.")
+    return Store.read(file)
+
+
+def _notes(store: Store, sessions: list[dict[str, Any]]) -> list[str]:
+    """What a reader of the results should know of how they were made."""
+    notes = [str(note) for note in store.get("notes") or []]
+    for accepted in store.get("accepted_code") or []:
+        files = ", ".join(accepted["files"])
+        notes.append(f"The code changed during the run and was accepted on {accepted['time']}: {files}.")
+    process = store.get("process")
+    if process is not None:
+        what = ", ".join(process["parts"])
+        notes.append(f"Made with an object of a script or notebook ({what}): another process cannot resume it.")
+    first = sessions[0].get("packages", {})
+    for later in sessions[1:]:
+        packages = later.get("packages", {})
+        changed = [
+            f"{name} {first.get(name, 'none')} → {packages.get(name, 'none')}"
+            for name in sorted({*first, *packages})
+            if first.get(name) != packages.get(name)
+        ]
+        if changed:
+            notes.append(f"Resumed on {later['time']} with other packages: {', '.join(changed)}.")
+    return notes

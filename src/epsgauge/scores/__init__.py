@@ -1,0 +1,1 @@
+"""A table of scores, its files, rules, how a rule was chosen."""

@@ -1,0 +1,187 @@
+"""Rules: a threshold on a score, how it was chosen, and what it scores on the rows that are judged.
+
+A rule guesses 1 iff score ≥ threshold. How it was chosen is a type of its own, because it decides what a bound on
+the judged rows promises. A rule of another shape, say two-sided (guess 1 iff low ≤ score < high), would need a type
+that says its guesses, a `tally_at` for it (two cuts in the sorted scores instead of one) and candidates that are
+pairs; the choices below and `judge` would stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput
+from epsgauge.scores.search import search, tally_at, threshold_for_fpr
+from epsgauge.scores.table import Scores
+from epsgauge.stats import checks
+from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.methods import METHODS
+from epsgauge.stats.tally import Tally
+
+
+@dataclass(frozen=True)
+class Given:
+    """A threshold that was fixed without these scores; every row is judged."""
+
+    threshold: float
+
+    def __post_init__(self) -> None:
+        value = checks.one("threshold", checks.numbers("threshold", self.threshold))
+        checks.within("threshold", value, "finite", np.isfinite(np.asarray(value)))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Some models choose the threshold and the others are judged; all pairs of a model are on one side.
+
+    Models with a number below `fit_models` choose, whether or not all of them are there, so that a failure moves no
+    model to the other side; or as many drawn at random where a seed is given. They choose the largest
+    lower end of the interval of the method `search`, or, with `target_fpr`, the smallest threshold with that FPR.
+    """
+
+    fit_models: int
+    seed: int | None = None
+    search: str = "jeffreys"
+    target_fpr: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_whole("fit_models", self.fit_models, 1)
+        if self.seed is not None:
+            _check_whole("seed", self.seed, 0)
+        _check_search(self.search, self.target_fpr)
+
+
+@dataclass(frozen=True)
+class SameData:
+    """The rows that are judged choose the threshold too: whatever is said of them is only an estimate."""
+
+    search: str = "jeffreys"
+    target_fpr: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_search(self.search, self.target_fpr)
+
+
+Choice = Given | Split | SameData
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Judged:
+    """A rule, how it was chosen, and its tally on the rows that are judged."""
+
+    choice: Choice
+    threshold: float
+    judged: Scores
+    tally: Tally  # of all judged rows
+    one_per_model: Tally  # of the lowest pair of each judged model: these guesses are independent
+    fit_models: Ints  # the models that chose; empty for Given
+    fit_tally: Tally | None  # at the threshold, on these models
+
+    @property
+    def same_data(self) -> bool:
+        """Whether the judged rows chose the rule; then no bound on them promises anything."""
+        return isinstance(self.choice, SameData)
+
+    @property
+    def n_models(self) -> int:
+        """How many models are judged."""
+        return len(self.judged.models)
+
+    @property
+    def pairs_per_model(self) -> int:
+        """The largest number of judged rows of one model."""
+        return int(np.unique(self.judged.model, return_counts=True)[1].max())
+
+    def __repr__(self) -> str:
+        return f"<Judged: {self.tally!r} of {self.n_models} models at threshold {self.threshold:g}>"
+
+
+def judge(
+    scores: Scores, choice: Choice, *, delta: float, level: float = 0.90, candidates: Floats | None = None
+) -> Judged:
+    """Choose the threshold as `choice` says, among `candidates` or the scores themselves, and tally the judged rows.
+
+    `delta` and `level` are those of the interval that a search maximises.
+
+    >>> scores = Scores.from_in_out([2.0, 1.8, 4.0, 3.0], [0.0, 1.5, 0.5, 1.0], adjacency="substitute")
+    >>> judge(scores, Split(fit_models=4), delta=1e-5)
+    <Judged: Tally(tp=2, tn=2, fp=0, fn=0) of 4 models at threshold 1.8>
+    """
+    if not len(scores):
+        raise InvalidInput("scores must have at least one row to be judged, but got none.")
+    fit_models, judged = _sides(scores, choice)
+    if isinstance(choice, Given):
+        threshold, fit_tally = float(choice.threshold), None
+    else:
+        fit = scores[np.isin(scores.model, fit_models)]
+        _check_both_bits(fit, choice)
+        threshold = _chosen(fit, choice, delta, level, candidates)
+        fit_tally = tally_at(fit, np.asarray(threshold))
+    first = judged[_first_pairs(judged)]
+    at = np.asarray(threshold)
+    return Judged(choice, threshold, judged, tally_at(judged, at), tally_at(first, at), fit_models, fit_tally)
+
+
+def _sides(scores: Scores, choice: Choice) -> tuple[Ints, Scores]:
+    """The models that choose, and the rows that are judged."""
+    models = scores.models
+    if isinstance(choice, Given):
+        return models[:0], scores
+    if isinstance(choice, SameData):
+        return models, scores
+    if choice.seed is None:
+        fit = models[models < choice.fit_models]
+    elif choice.fit_models < len(models):
+        fit = np.sort(np.random.default_rng(choice.seed).choice(models, choice.fit_models, replace=False))
+    else:
+        fit = models
+    if len(fit) == len(models):
+        raise InvalidInput(
+            f"fit_models must be below the number of models, {len(models)}, so that some are left to be judged, but "
+            f"got {choice.fit_models}."
+        )
+    if not len(fit):
+        raise InvalidInput(
+            f"no model has a number below fit_models = {choice.fit_models}, so none can choose the rule. Take more "
+            "fit_models, or give a seed so that they are drawn at random."
+        )
+    return fit, scores[~np.isin(scores.model, fit)]
+
+
+def _chosen(fit: Scores, choice: Split | SameData, delta: float, level: float, candidates: Floats | None) -> float:
+    if choice.target_fpr is not None:
+        return threshold_for_fpr(fit, choice.target_fpr, candidates)
+    return search(fit, delta=delta, level=level, method=choice.search, candidates=candidates).threshold
+
+
+def _first_pairs(scores: Scores) -> Ints:
+    """The row of each model's lowest pair."""
+    order = np.lexsort((scores.pair, scores.model))
+    return order[np.unique(scores.model[order], return_index=True)[1]]
+
+
+def _check_both_bits(fit: Scores, choice: Split | SameData) -> None:
+    ones = int(fit.bit.sum())
+    if ones not in (0, len(fit)):
+        return
+    if isinstance(choice, SameData):
+        raise InvalidInput(f"the scores that choose the rule must have both bits, but b is {fit.bit[0]} in all rows.")
+    raise InvalidInput(
+        f"the models that choose the rule must have both bits, but b is {fit.bit[0]} in all rows of the "
+        f"{choice.fit_models} models. Take more fit_models, or give a seed so that they are drawn at random."
+    )
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise InvalidInput(f"{name} must be a whole number, {least} or more, but got {value!r}.")
+
+
+def _check_search(method: str, target_fpr: float | None) -> None:
+    if method not in METHODS:
+        raise InvalidInput(f"search must be one of {', '.join(METHODS)}, but got {method!r}.")
+    if target_fpr is not None:
+        rate = checks.one("target_fpr", checks.numbers("target_fpr", target_fpr))
+        checks.within("target_fpr", rate, "in (0, 1)", np.asarray(0 < rate < 1))

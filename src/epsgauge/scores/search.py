@@ -1,0 +1,91 @@
+"""The search for a threshold: the largest lower end of an interval for ε, or a wanted FPR ("Choice of attack", §5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput
+from epsgauge.scores.table import Scores
+from epsgauge.stats import checks
+from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.families import EpsAtDelta
+from epsgauge.stats.methods import METHODS, Counts
+from epsgauge.stats.posterior import JEFFREYS
+from epsgauge.stats.tally import Tally
+
+# More thresholds than this show nothing new.
+MAX_CANDIDATES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What a search saw at each threshold; `lower` is NaN where the guesses are worse than chance."""
+
+    thresholds: Floats  # ascending
+    lower: Floats
+    tallies: Tally  # of arrays
+    best: int
+
+    @property
+    def threshold(self) -> float:
+        return float(self.thresholds[self.best])
+
+
+def tally_at(scores: Scores, thresholds: Floats) -> Tally:
+    """The tally of "guess 1 iff score ≥ threshold", at one threshold or at each of many."""
+    ins, outs = (np.sort(scores.score[scores.bit == bit]) for bit in (1, 0))
+    fn, tn = (np.searchsorted(part, thresholds, side="left") for part in (ins, outs))
+    return Tally(tp=len(ins) - fn, fn=fn, fp=len(outs) - tn, tn=tn)
+
+
+def search(
+    scores: Scores, *, delta: float, level: float, method: str = "bayes", candidates: Floats | None = None
+) -> Searched:
+    """The lower end ε₋ of the method's interval at each candidate, and the best of them.
+
+    A rule has a direction and an audit never folds: only thresholds with FNR + FPR ≤ 1 compete. Of equals the one
+    with the largest TPR − FPR is best, then the smallest. Where none competes, the one nearest to chance is.
+    """
+    if method not in METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(METHODS)}, but got {method!r}.")
+    thresholds = _thinned(np.unique(scores.score)) if candidates is None else _ascending(candidates)
+    tallies = tally_at(scores, thresholds)
+    # n·n times TPR − FPR, in whole numbers: equal counts stay equal
+    edge = tallies.tp * tallies.n_negative - tallies.fp * tallies.n_positive
+    lower = np.where(edge >= 0, _lower_ends(tallies, delta, level, method), np.nan)
+    best = np.lexsort((-thresholds, edge, np.nan_to_num(lower, nan=-1.0, posinf=np.inf)))[-1]
+    return Searched(thresholds, lower, tallies, int(best))
+
+
+def threshold_for_fpr(scores: Scores, target_fpr: float, candidates: Floats | None = None) -> float:
+    """The smallest threshold whose FPR is at most `target_fpr`; if none is, one just above every score with b = 0."""
+    thresholds = np.unique(scores.score) if candidates is None else _ascending(candidates)
+    good = np.flatnonzero(tally_at(scores, thresholds).fpr <= target_fpr)
+    if good.size:
+        return float(thresholds[good[0]])
+    return float(np.nextafter(scores.score[scores.bit == 0].max(), np.inf))
+
+
+def _ascending(candidates: Floats) -> Floats:
+    array = checks.numbers("candidates", candidates)
+    if array.ndim != 1 or not array.size:
+        raise InvalidInput(f"candidates must be a list of thresholds, but got an array of shape {array.shape}.")
+    return np.unique(array)
+
+
+def _thinned(values: Floats) -> Floats:
+    if len(values) <= MAX_CANDIDATES:
+        return values
+    return values[np.round(np.linspace(0, len(values) - 1, MAX_CANDIDATES)).astype(np.int64)]
+
+
+def _lower_ends(tallies: Tally, delta: float, level: float, method: str) -> Floats:
+    """ε₋ of each tally; equal tallies are computed once, and so get the same number."""
+    cells: Ints = np.stack([tallies.tp, tallies.tn, tallies.fp, tallies.fn])
+    once, back = np.unique(cells, axis=1, return_inverse=True)
+    family = EpsAtDelta(np.full(once.shape[1], checks.one("delta", checks.delta(delta))))
+    counts = Counts(*once.astype(np.float64))
+    low, _ = METHODS[method].ends(family, counts, 1.0 - checks.level(level), JEFFREYS)
+    return low[back.ravel()]

@@ -1,0 +1,193 @@
+"""Scores: one row for each guess that an attack has to make.
+
+A HIGHER SCORE MEANS THAT b = 1 IS MORE LIKELY. A rule guesses 1 where the score is at or above a threshold, and
+nothing in epsgauge turns a score round: one that points the wrong way gives an attack that is worse than chance.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from epsgauge.adjacency import Adjacency, checked
+from epsgauge.errors import InvalidInput
+from epsgauge.stats import checks
+from epsgauge.stats.arrays import Bools, Floats, Ints
+
+WHOLE = ("model", "pair", "bit")
+NUMBERS = (*WHOLE, "score")
+TEXTS = ("id", "group")
+COLUMNS = (*NUMBERS, *TEXTS)
+NEEDED = ("bit", "score")  # of a file
+
+Texts = NDArray[np.str_]
+ById = Mapping[Any, float] | tuple[ArrayLike, ArrayLike]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores:
+    """A table of scores; pairs of one model share its training and are not independent of each other.
+
+    >>> Scores.from_in_out([2.0, 1.5], [0.5, 1.0], adjacency="substitute")
+    <Scores: 4 rows of 4 models, adjacency substitute>
+    """
+
+    model: Ints  # which model the guess is about
+    pair: Ints  # which challenge pair of that model
+    bit: Ints  # what was true: 1 if z1 was trained on
+    score: Floats  # what the attack saw
+    adjacency: Adjacency
+    id: Texts | None = None  # the user's own name of a row
+    group: Texts | None = None
+
+    def __post_init__(self) -> None:
+        checked(self.adjacency)
+        columns: dict[str, Any] = {
+            "model": checks.counts("model", self.model),
+            "pair": checks.counts("pair", self.pair),
+            "bit": _bits(self.bit),
+            "score": _finite(self.score),
+        }
+        for name in TEXTS:
+            if getattr(self, name) is not None:
+                columns[name] = np.asarray(getattr(self, name), dtype=np.str_)
+        shapes = {name: column.shape for name, column in columns.items()}
+        if len(set(shapes.values())) > 1 or columns["score"].ndim != 1:
+            said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise InvalidInput(f"the columns of scores must be lists of one length, but got the shapes {said}.")
+        for name, column in columns.items():
+            own = np.array(column)
+            own.flags.writeable = False
+            object.__setattr__(self, name, own)
+        _check_unique(self.model, self.pair)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, adjacency: str | None = None) -> Scores:
+        """From a CSV file, from standard input ("-", CSV) or from NumPy's .npz; the adjacency that a file states must
+        be the one that is passed, and a file that states none needs one.
+        """
+        from epsgauge.scores.files import read  # it needs this class
+
+        return read(path, adjacency=adjacency)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """To a .csv or a .npz file, which `read` gives back bit by bit."""
+        from epsgauge.scores.files import write  # it needs this class
+
+        write(self, path)
+
+    @classmethod
+    def from_in_out(cls, ins: ArrayLike, outs: ArrayLike, *, adjacency: Adjacency) -> Scores:
+        """From scores of models trained with the point (b = 1) and without it (b = 0), each score of its own model.
+
+        Models are numbered so that ins and outs alternate as evenly as can be: the first models of the table, which
+        may choose a rule, are then a fair part of both. Within each list the order is kept, and it must not depend on
+        the scores (a sorted list needs a `Split` with a seed).
+        """
+        lists = [_list("ins", ins), _list("outs", outs)]
+        when = np.concatenate([(np.arange(len(part)) + 0.5) / max(len(part), 1) for part in lists])
+        order = np.argsort(when, kind="stable")
+        n = len(order)
+        bit = np.repeat(np.array([1, 0]), [len(part) for part in lists])[order]
+        return cls(np.arange(n), np.zeros(n, np.int64), bit, np.concatenate(lists)[order], adjacency)
+
+    @classmethod
+    def joined(cls, scores: ById, bits: ById, *, adjacency: Adjacency) -> Scores:
+        """From scores and bits that carry ids, each row of its own model, in the order of the scores.
+
+        Both are mappings id -> value, or tuples (ids, values). Every id must stand exactly once on both sides.
+
+        >>> Scores.joined({"a": 0.3, "b": 1.2}, {"b": 1, "a": 0}, adjacency="add-remove").bit.tolist()
+        [0, 1]
+        """
+        score, bit = _by_id("scores", scores), _by_id("bits", bits)
+        for one, other, name, of in ((score, bit, "bits", "scores"), (bit, score, "scores", "bits")):
+            missing = [key for key in one if key not in other]
+            if missing:
+                raise InvalidInput(
+                    f"{name} must have every id of {of}, but {len(missing)} of {len(one)} are missing, the first is "
+                    f"{missing[0]!r}. Give both sides the same ids."
+                )
+        n = len(score)
+        in_order = _bits([bit[key] for key in score])
+        ids = np.array(list(score), dtype=np.str_)
+        return cls(np.arange(n), np.zeros(n, np.int64), in_order, np.array(list(score.values())), adjacency, ids)
+
+    @property
+    def models(self) -> Ints:
+        """The numbers of the models, each once, ascending."""
+        return np.unique(self.model)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def __getitem__(self, rows: Bools | Ints | slice) -> Scores:
+        """Some of the rows, as a table."""
+        columns: dict[str, Any] = {name: getattr(self, name) for name in COLUMNS if getattr(self, name) is not None}
+        return Scores(**{name: column[rows] for name, column in columns.items()}, adjacency=self.adjacency)
+
+    def __repr__(self) -> str:
+        return f"<Scores: {len(self)} rows of {len(self.models)} models, adjacency {self.adjacency}>"
+
+
+def _bits(value: ArrayLike) -> Ints:
+    array = checks.numbers("bit", value)
+    checks.within("bit", value, "0 or 1", (array == 0) | (array == 1))
+    return array.astype(np.int64)
+
+
+def _finite(value: ArrayLike) -> Floats:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return checks.numbers("score", value)  # which says what is wrong
+    bad = ~np.isfinite(array)
+    if bad.any() and array.ndim == 1:
+        row = int(np.flatnonzero(bad)[0])
+        raise InvalidInput(
+            f"score must be finite, but row {row} (the first is 0) has {array[row]}. Give it a finite score in its "
+            "place of the order: leaving the row out would make the attack look better than it is."
+        )
+    return array
+
+
+def _check_unique(model: Ints, pair: Ints) -> None:
+    order = np.lexsort((pair, model))
+    m, p = model[order], pair[order]
+    twice = np.flatnonzero((m[1:] == m[:-1]) & (p[1:] == p[:-1]))
+    if twice.size:
+        first, second = sorted(int(row) for row in order[twice[0] : twice[0] + 2])
+        raise InvalidInput(
+            f"each pair of a model must stand once in scores, but model {m[twice[0]]}, pair {p[twice[0]]} is in the "
+            f"rows {first} and {second}. Number the pairs of a model."
+        )
+
+
+def _list(name: str, value: ArrayLike) -> Floats:
+    array = checks.numbers(name, value)
+    if array.ndim != 1:
+        raise InvalidInput(f"{name} must be one list of scores, but got an array of shape {array.shape}.")
+    return array
+
+
+def _by_id(name: str, table: ById) -> dict[str, float]:
+    """id -> value, from a mapping or two lists; ids are compared as text."""
+    if isinstance(table, Mapping):
+        ids, values = [str(key) for key in table], _list(name, list(table.values()))
+    elif isinstance(table, tuple) and len(table) == 2:
+        ids, values = [str(key) for key in np.asarray(table[0]).ravel()], _list(name, table[1])
+    else:
+        raise InvalidInput(f"{name} must be a mapping id -> value or a tuple (ids, values), but got {table!r}.")
+    if len(ids) != len(values):
+        raise InvalidInput(f"{name} must have as many ids as values, but got {len(ids)} and {len(values)}.")
+    out = dict(zip(ids, values.tolist(), strict=True))
+    if len(out) < len(ids):
+        key, times = Counter(ids).most_common(1)[0]
+        raise InvalidInput(f"{name} must have every id once, but {key!r} stands there {times} times.")
+    return out

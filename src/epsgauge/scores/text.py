@@ -1,0 +1,160 @@
+"""Scores as CSV: columns found by their header, and a first comment line that states the adjacency."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import warnings
+from typing import Any, NoReturn
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput
+from epsgauge.references import nearest
+from epsgauge.scores.table import COLUMNS, NEEDED, NUMBERS, TEXTS, WHOLE
+
+MARK = "# epsgauge scores, adjacency="
+TRUTH = {"true": 1.0, "false": 0.0}  # as pandas writes bits
+
+
+def parse(raw: bytes, name: str) -> tuple[dict[str, Any], str | None]:
+    """The columns that scores have, and the adjacency that the file states; other columns are left alone."""
+    body = _decoded(raw, name)
+    stream = io.StringIO(body, newline="")
+    stated, header, above = _head(stream, name)
+    rows = stream.read()
+    columns = _fast(rows, header)
+    if columns is None:
+        columns = _careful(rows, header, name, above)
+    if not len(columns["score"]):
+        raise InvalidInput(f"{name} has a header and no rows. Give one row for each guess.")
+    return columns, stated
+
+
+def render(columns: dict[str, Any], adjacency: str) -> bytes:
+    out = io.StringIO(newline="")
+    out.write(f"{MARK}{adjacency}\n")
+    out.write(",".join(columns) + "\n")
+    # floats by their repr; every text in quotes, as a lone carriage return would get none
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return out.getvalue().encode()
+
+
+def _decoded(raw: bytes, name: str) -> str:
+    if raw.startswith(b"PK\x03\x04"):
+        raise InvalidInput(f"{name} is a zip archive and not CSV. If NumPy wrote it, let its name end in .npz.")
+    if raw.startswith(b"\x93NUMPY"):
+        raise InvalidInput(f"{name} is one NumPy array and not CSV. Write its columns with np.savez or as CSV.")
+    try:
+        if b"\x00" not in raw:
+            return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        pass
+    raise InvalidInput(
+        f"{name} is not CSV in UTF-8 but a binary file or another encoding (pickles are never read). Write the scores "
+        "as CSV or with np.savez."
+    )
+
+
+def _head(stream: io.StringIO, name: str) -> tuple[str | None, list[str], int]:
+    """The adjacency of the comment lines, the header, and how many lines both take."""
+    stated = None
+    for number, line in enumerate(stream, start=1):
+        if line.startswith("#"):
+            found = re.search(r"\badjacency\s*=\s*([\w-]+)", line)
+            stated = found.group(1) if found else stated
+        elif line.strip():
+            header = [cell.strip() for cell in next(csv.reader([line]))]
+            _check_header(header, name)
+            return stated, header, number
+    raise InvalidInput(f"{name} is empty. Write a header with the columns bit and score, and one row for each guess.")
+
+
+def _check_header(header: list[str], name: str) -> None:
+    if all(_number(cell) is not None for cell in header):
+        raise InvalidInput(f"{name} has no header. Make its first line the names of the columns: bit, score, ...")
+    for needed in NEEDED:
+        if needed not in header:
+            raise InvalidInput(
+                f"{name} must have a column {needed}, but has: {', '.join(header)}.{nearest(needed, header)} Columns "
+                "are separated by commas."
+            )
+    for column in COLUMNS:
+        if header.count(column) > 1:
+            raise InvalidInput(f"{name} must have one column {column}, but has {header.count(column)}.")
+
+
+def _fast(rows: str, header: list[str]) -> dict[str, Any] | None:
+    """The columns by NumPy's reader in C; None where it finds anything amiss, which `_careful` then names."""
+    if rows.count('"') % 2:  # a quote that is never closed would swallow all rows after it
+        return None
+    for whole in (np.int64, np.float64):  # some programs write bits as 1.0
+        kinds: dict[str, Any] = {**dict.fromkeys(WHOLE, whole), "score": np.float64, **dict.fromkeys(TEXTS, object)}
+        # every column is in the type, so that a row with a cell more or less is an error; others are cut to one sign
+        kind = np.dtype([(str(i), kinds.get(column, "U1")) for i, column in enumerate(header)])
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                table = np.loadtxt(
+                    io.StringIO(rows, newline=""), delimiter=",", dtype=kind, comments=None, quotechar='"', ndmin=1
+                )
+        except (ValueError, Warning):
+            continue
+        columns = {column: table[str(i)] for i, column in enumerate(header) if column in kinds}
+        one_a_line = len(table) == rows.rstrip().count("\n") + 1
+        return columns if one_a_line and _plausible(columns) else None
+    return None
+
+
+def _plausible(columns: dict[str, Any]) -> bool:
+    return all(np.isfinite(columns[c]).all() for c in NUMBERS if c in columns) and bool(
+        np.isin(columns["bit"], (0, 1)).all()
+        and all((columns[c] >= 0).all() and (columns[c] == np.floor(columns[c])).all() for c in WHOLE if c in columns)
+    )
+
+
+def _careful(rows: str, header: list[str], name: str, above: int) -> dict[str, Any]:
+    """The same columns cell by cell; an error says line and column."""
+    columns: dict[str, list[Any]] = {column: [] for column in header if column in COLUMNS}
+    reader = csv.reader(io.StringIO(rows, newline=""), strict=True)
+    try:
+        for row in reader:
+            line = above + reader.line_num
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise InvalidInput(f"{name}, line {line}: {len(row)} cells, but the header has {len(header)} columns.")
+            for column, cell in zip(header, row, strict=True):
+                if column in columns:
+                    columns[column].append(cell if column in TEXTS else _cell(cell, column, f"{name}, line {line}"))
+    except csv.Error as error:
+        raise InvalidInput(f"{name}, line {above + reader.line_num}: not CSV: {error}.") from None
+    return dict(columns)
+
+
+def _cell(cell: str, column: str, where: str) -> float:
+    value = _number(cell)
+    if column == "bit":
+        value = TRUTH.get(cell.strip().lower(), value)
+        if value not in (0, 1):
+            _refuse(where, column, "0 or 1", cell)
+    elif value is None or not math.isfinite(value):
+        _refuse(where, column, "a finite number", cell)
+    elif column in WHOLE and (value < 0 or value != math.floor(value)):
+        _refuse(where, column, "a whole number, 0 or more", cell)
+    return value
+
+
+def _refuse(where: str, column: str, rule: str, cell: str) -> NoReturn:
+    raise InvalidInput(f"{where}: {column} must be {rule}, but got {cell!r}.")
+
+
+def _number(cell: str) -> float | None:
+    """What NumPy's reader takes for a number, too: no underscores, no digits of other scripts."""
+    try:
+        return float(cell) if cell.isascii() and "_" not in cell else None
+    except ValueError:
+        return None

@@ -1,0 +1,90 @@
+"""What trainers of neural networks share: settings of model, loop and device, and the losses of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput
+from epsgauge.stats import checks
+from epsgauge.stats.arrays import Floats
+from epsgauge.stats.checks import positive
+from epsgauge.trainers import models
+from epsgauge.trainers.tensors import device_of, tensors
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+# Points that are evaluated at once.
+CHUNK = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """Fields of `sgd` and `dpsgd`.
+
+    `n_classes` is a setting, and not read off the labels: a class that only the challenge point has would otherwise
+    change the architecture, and with it tell the bit.
+    """
+
+    model: str = "mlp"  # "logistic", "mlp", or "module:attr": a function without arguments that builds an nn.Module
+    epochs: int = 10
+    batch_size: int = 100
+    learning_rate: float = 0.5
+    momentum: float = 0.0
+    n_classes: int = 10  # of the built-in models
+    device: str = "cpu"  # "cpu", "cuda" or "mps"
+
+    def __post_init__(self) -> None:
+        models.check_name(self.model)
+        for name, least in (("epochs", 1), ("batch_size", 1), ("n_classes", 2)):
+            value = getattr(self, name)
+            checks.within(name, value, f"{least} or more", np.asarray(checks.counts(name, value) >= least))
+        positive("learning_rate", self.learning_rate)
+        momentum = checks.numbers("momentum", self.momentum)
+        checks.within("momentum", self.momentum, "in [0, 1)", (momentum >= 0) & (momentum < 1))
+
+    def losses(self, model: nn.Module, points: Any) -> Floats:
+        """The cross-entropy of each point, with the model in eval mode.
+
+        The scores are float32; the loss is computed from them in float64, so that losses near 0 stay apart.
+        """
+        x, y = self._tensors(points)
+        import torch
+        from torch.nn.functional import cross_entropy
+
+        models.check_fit(model, self.model, x, y)
+        if not len(x):
+            return np.empty(0)
+        model.eval()
+        with torch.no_grad():
+            parts = [
+                cross_entropy(model(x[i : i + CHUNK]).cpu().double(), y[i : i + CHUNK].cpu(), reduction="none")
+                for i in range(0, len(x), CHUNK)
+            ]
+        out: Floats = torch.cat(parts).numpy()
+        return out
+
+    def _tensors(self, data: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        x, y = tensors(data, device_of(self.device))
+        if self.model in models.MODELS:  # they take flat rows of real numbers
+            x = x.float().flatten(1) if x.ndim > 1 else x.float()[:, None]
+        return x, y
+
+    def _built(self, x: torch.Tensor, y: torch.Tensor) -> nn.Module:
+        """A new model that fits the points, on the device, ready to be trained."""
+        model = models.build(self.model, n_features=int(x.shape[-1]), n_classes=self.n_classes).to(
+            device_of(self.device)
+        )
+        models.check_fit(model, self.model, x, y)
+        return model.train()
+
+    def _nominal(self, x: torch.Tensor, size: int | None) -> int:
+        """The number of points from which all constants are computed."""
+        n = len(x) if size is None else int(checks.counts("size", size))
+        if n == 0:
+            raise InvalidInput("data must have at least one point, but got none.")
+        return n

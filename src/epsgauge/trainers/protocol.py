@@ -1,0 +1,137 @@
+"""What a trainer is: anything with `train` and `losses`, or one function `observe`; and how a game calls it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import random
+import sys
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.privacy import Privacy
+from epsgauge.stats.arrays import Floats
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """Trains a model and says its loss on each of some points.
+
+    `data` and `points` are what the plan's data gives for some indices: a tuple of arrays, or a `Subset` of a
+    map-style dataset. torch, NumPy and random are seeded before `train` is called. A `train` that also takes
+    `size` is told the nominal number of points, from which sampling rate and steps are to be computed: in an
+    add-remove game `len(data)` is one less where the point is left out, and the mechanism must not show that.
+    """
+
+    def train(self, data: Any, *, seed: int) -> Any: ...
+
+    def losses(self, model: Any, points: Any) -> ArrayLike: ...
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """The same in one call, where training and evaluation cannot be told apart."""
+
+    def observe(self, data: Any, points: Any, *, seed: int) -> ArrayLike: ...
+
+
+@runtime_checkable
+class Accountable(Protocol):
+    """Knows what it promises when trained on n points; None where it promises nothing."""
+
+    def privacy(self, n: int) -> Privacy | None: ...
+
+
+@runtime_checkable
+class Quietable(Protocol):
+    """Can be had without its noise, for a control."""
+
+    def without_noise(self) -> Any: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """A plain function `observe(data, points, *, seed) -> losses` as an observer."""
+
+    function: Any
+
+    def observe(self, data: Any, points: Any, *, seed: int) -> ArrayLike:
+        losses: ArrayLike = self.function(data, points, seed=seed)
+        return losses
+
+
+def as_trainer(thing: Any, name: str) -> Trainer | Observer:
+    """`thing` if it can train; a function becomes an observer."""
+    if isinstance(thing, (Trainer, Observer)) and not isinstance(thing, type):
+        return thing
+    if inspect.isfunction(thing):
+        return Function(thing)
+    raise InvalidInput(
+        f"trainer {name} must have train(data, *, seed) and losses(model, points), or observe(data, points, *, seed), "
+        f"but {type(thing).__name__} has not."
+    )
+
+
+def takes(function: Any, keyword: str) -> bool:
+    """Whether a function can be called with this keyword."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.name == keyword or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def knows_size(trainer: Trainer | Observer) -> bool:
+    """Whether it computes its constants from the nominal size, and not from the data that it is given."""
+    return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, "size")
+
+
+def without_noise(trainer: Trainer | Observer, name: str) -> Trainer | Observer:
+    """The same trainer with no noise, for a control."""
+    if isinstance(trainer, Quietable):
+        return as_trainer(trainer.without_noise(), name)
+    if dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}:
+        return as_trainer(dataclasses.replace(trainer, noise_multiplier=0.0), name)
+    raise InvalidInput(
+        f"a control needs the trainer without noise, but {name} has neither a field noise_multiplier nor a method "
+        "without_noise(). Add one of them."
+    )
+
+
+def seed_everything(seed: int) -> None:
+    """Seed random, NumPy's global generator and, where it is loaded, torch."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  a user's code may use it
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed % 2**63)
+
+
+def observed(trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int) -> Floats:
+    """Losses on `points` of a model trained on `data`, checked."""
+    seed_everything(seed)
+    extra = {"size": size} if knows_size(trainer) else {}
+    if isinstance(trainer, Trainer):
+        raw = trainer.losses(trainer.train(data, seed=seed, **extra), points)
+    else:
+        raw = trainer.observe(data, points, seed=seed, **extra)
+    return checked_losses(raw, n_points)
+
+
+def checked_losses(raw: Any, n_points: int) -> Floats:
+    """One finite float a point, or an error that says what came instead."""
+    if hasattr(raw, "detach"):  # a tensor, wherever it lives
+        raw = raw.detach().cpu().numpy()
+    try:
+        losses = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"losses must be one float a point, but got {type(raw).__name__}.") from None
+    if losses.shape != (n_points,):
+        raise InvalidInput(f"losses must be one float for each of the {n_points} points, but got shape {losses.shape}.")
+    bad = ~np.isfinite(losses)
+    if bad.any():
+        where = int(np.flatnonzero(bad)[0])
+        raise InvalidInput(
+            f"losses must be finite, but {int(bad.sum())} of {n_points} are not (the first is {losses[where]} at point "
+            f"{where}). The training may have diverged: try a smaller learning rate, or clip the loss."
+        )
+    return losses

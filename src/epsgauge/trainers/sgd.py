@@ -1,0 +1,42 @@
+"""Stochastic gradient descent without privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epsgauge.trainers.network import Network
+from epsgauge.trainers.streams import streams, torch_seeded
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sgd(Network):
+    """Shuffled batches, mean cross-entropy, plain SGD."""
+
+    def train(self, data: Any, *, seed: int, size: int | None = None) -> nn.Module:
+        """An epoch has ceil(size / batch_size) batches, as equal as can be, whether or not a point is left out."""
+        x, y = self._tensors(data)
+        n = self._nominal(x, size)
+        import torch
+        from torch.nn.functional import cross_entropy
+
+        start, batches, _ = streams(seed)
+        rng = np.random.default_rng(batches)
+        with torch_seeded(start, x.device):
+            model = self._built(x, y)
+            optimiser = torch.optim.SGD(model.parameters(), lr=self.learning_rate, momentum=self.momentum)
+            for _epoch in range(self.epochs):
+                for batch in np.array_split(rng.permutation(len(x)), math.ceil(n / self.batch_size)):
+                    if not len(batch):  # fewer points than batches
+                        continue
+                    index = torch.from_numpy(batch).to(x.device)
+                    optimiser.zero_grad()
+                    cross_entropy(model(x[index]), y[index]).backward()  # type: ignore[no-untyped-call]
+                    optimiser.step()
+        return model.eval()

@@ -1,0 +1,124 @@
+"""Kills runs at random moments and resumes them; for `test_kill.py` and `tools/soak.py`."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from epsgauge.runner.store import FILE, Store
+from epsgauge.runner.view import Run
+
+PIPELINES = Path(__file__).parent / "pipelines"
+PATIENCE = 60.0  # seconds until something that must happen is taken to have failed
+# A run that says each model that it has stored, and pauses after `limit`, so that it cannot end before it is killed.
+CHILD = """
+import sys, time
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.progress import Watch
+from epsgauge.runner.run import run
+
+out, n_models, workers, limit = sys.argv[1], *map(int, sys.argv[2:])
+
+class Tell(Watch):
+    def finished_one(self, outcome, progress):
+        print(outcome.index, flush=True)
+        if progress.n_here == limit:
+            time.sleep(600)
+
+game = {"train_size": 20, "pairs_per_model": 3, "reference_size": 15}
+trainer = {"use": "fast:Mean", "nap": 0.004}
+plan = Plan(name="kill", n_models=n_models, data="fast:data", trainer=trainer, game=game)
+run(plan, out=out, workers=workers, watch=Tell())
+"""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill: whom it hit, and how many models the store had before the session and after it."""
+
+    whole_group: bool
+    workers: int
+    before: int
+    after: int
+    n_models: int
+
+    @property
+    def in_the_middle(self) -> bool:
+        return self.before < self.after < self.n_models
+
+
+def start(out: Path, n_models: int, workers: int, limit: int = 0) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", CHILD, str(out), str(n_models), str(workers), str(limit)]
+    environment = {**os.environ, "PYTHONPATH": str(PIPELINES), "OMP_NUM_THREADS": "1"}
+    errors = subprocess.DEVNULL if limit else None  # after a kill loky says what it cleans up
+    return subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment, start_new_session=True
+    )
+
+
+def uninterrupted(out: Path, n_models: int, workers: int) -> None:
+    with start(out, n_models, workers) as child:
+        child.communicate()
+    if child.returncode:
+        raise RuntimeError(f"the run ended with {child.returncode}")
+
+
+def kill_once(out: Path, n_models: int, rng: random.Random, *, whole_group: bool, share: int) -> Kill:
+    """Start or resume the run and kill it a random moment after a random number of models, at most `share`."""
+    workers, after, moment = rng.choice([1, 2]), rng.randint(0, share), rng.uniform(0, 0.01)
+    before = n_done(out)
+    with start(out, n_models, workers, limit=share) as child:
+        if after:
+            for _ in range(after):
+                if not child.stdout.readline():
+                    raise RuntimeError("the run ended by itself")
+        else:
+            moment = rng.uniform(0, 1)  # as it starts
+        time.sleep(moment)
+        if whole_group:
+            os.killpg(child.pid, signal.SIGKILL)
+        else:
+            child.kill()
+    wait_until_gone(child.pid)
+    for left in Path("/dev/shm").glob(f"sem.loky-{child.pid}-*"):  # loky's janitor was killed too
+        left.unlink(missing_ok=True)
+    return Kill(whole_group, workers, before, n_done(out), n_models)
+
+
+def n_done(out: Path) -> int:
+    """What a reader finds after a kill, before any run could put it right."""
+    if not Store.is_begun(out / FILE):
+        return 0
+    run = Run.open(out)
+    if len(run.signals()) != run.n_done:
+        raise RuntimeError("a model without signals")
+    return run.n_done
+
+
+def wait_until_gone(group: int) -> None:
+    """Workers whose parent was killed end by themselves."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        listed = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+        rows = [line.split() for line in listed.splitlines()]
+        if not any(int(pgid) == group and not stat.startswith("Z") for pgid, stat in rows):
+            return
+        if time.monotonic() > deadline:
+            raise RuntimeError("workers outlived their parent")
+        time.sleep(0.05)
+
+
+def rows(out: Path) -> list[tuple[object, ...]]:
+    """Every model with its signals as stored, bit for bit."""
+    connection = sqlite3.connect(out / FILE)
+    columns = "idx, state, seed, error, bits, pairs, loss0, loss1, reference"
+    found = connection.execute(f"SELECT {columns} FROM models ORDER BY idx").fetchall()
+    connection.close()
+    return found

@@ -1,0 +1,203 @@
+"""Attacks: scores from signals, and the paper's percentile in its own words."""
+
+import itertools
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epsgauge.attacks import percentile
+from epsgauge.attacks.table import ATTACKS, attack_named
+from epsgauge.errors import InvalidInput
+from epsgauge.games.signals import Signals
+from epsgauge.scores.rules import Given, judge
+
+
+def signals(n=6, m=3, r=9, *, adjacency="substitute", sees="pair", seed=0, values=None):
+    """Losses with many ties where `values` is small."""
+    rng = np.random.default_rng(seed)
+    draw = (lambda *shape: rng.integers(0, values, shape).astype(float)) if values else rng.normal
+    losses = [draw(n, m) if values else rng.normal(size=(n, m)) for _ in range(2)]
+    reference = draw(n, r) if values else rng.normal(size=(n, r))
+    return Signals(
+        models=np.arange(n) * 2 + 5,
+        bits=rng.integers(0, 2, (n, m)),
+        pairs=np.zeros((n, m, 2), np.int64),
+        loss0=np.full((n, m), np.nan) if adjacency == "add-remove" else losses[0],
+        loss1=losses[1],
+        reference=np.sort(reference, axis=1),
+        adjacency=adjacency,
+        sees=sees,
+    )
+
+
+def guesses_in_the_papers_words(seen, alpha):
+    """For each model take the percentile of its reference losses; a loss strictly below it is a member's."""
+    out = []
+    for i in range(len(seen)):
+        reference = sorted(seen.reference[i].tolist())
+        k = math.floor(Fraction(str(alpha)) * (len(reference) + 1) / 100)
+        out.append([int(loss < reference[k - 1]) for loss in seen.loss1[i]])
+    return np.array(out)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_the_columns_of_an_attacks_scores(name):
+    seen = signals()
+    scores = ATTACKS[name].scores(seen)
+    assert scores.model.tolist() == [m for m in seen.models for _ in range(3)]
+    assert scores.pair.tolist() == [0, 1, 2] * 6
+    assert scores.bit.tolist() == seen.bits.ravel().tolist()
+    assert (scores.adjacency, scores.id, scores.group) == ("substitute", None, None)
+    assert ATTACKS[name].name == name
+    assert len(ATTACKS[name].scores(signals(n=0))) == 0
+
+
+def test_attacks_by_name():
+    assert attack_named("loss") is ATTACKS["loss"]
+    sentence = "attack must be one of percentile, loss, difference, but got 'percentil'. Did you mean \"percentile\"?"
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        attack_named("percentil")
+
+
+def test_what_loss_and_difference_score():
+    seen = signals()
+    assert ATTACKS["loss"].scores(seen).score.tolist() == (-seen.loss1).ravel().tolist()
+    assert ATTACKS["difference"].scores(seen).score.tolist() == (seen.loss0 - seen.loss1).ravel().tolist()
+    assert ATTACKS["loss"].candidates(seen) is ATTACKS["difference"].candidates(seen) is None
+
+
+def test_an_adversary_who_sees_z0_has_the_opposite_sign():
+    seen = signals(sees="z0")
+    assert ATTACKS["loss"].scores(seen).score.tolist() == seen.loss0.ravel().tolist()
+    for values in (None, 4):
+        seen = signals(sees="z0", values=values)
+        score = ATTACKS["percentile"].scores(seen).score
+        for alpha in (10, 25, 50, 99):  # the same comparison of a loss with the percentile, and then guess 0
+            below = guesses_in_the_papers_words(replace(seen, loss1=seen.loss0), alpha).ravel()
+            assert (score >= percentile.threshold(alpha, 9, "z0")).astype(int).tolist() == (1 - below).tolist()
+        assert set(percentile.candidates(9, "z0")) == {10.0 * k for k in range(1, 10)}
+        assert percentile.percentile_of(percentile.threshold(25, 9, "z0"), "z0") == 20
+    with pytest.raises(InvalidInput, match=re.escape("sees z0 only. Use the attack percentile or loss.")):
+        ATTACKS["difference"].scores(seen)
+
+
+def test_an_add_remove_game_has_no_z0():
+    seen, other = signals(adjacency="add-remove"), signals()
+    for name in ("loss", "percentile"):
+        scores = ATTACKS[name].scores(seen)
+        assert scores.adjacency == "add-remove"
+        assert scores.score.tolist() == ATTACKS[name].scores(other).score.tolist()
+    with pytest.raises(
+        InvalidInput, match=re.escape("an add-remove game has no z0. Use the attack percentile or loss.")
+    ):
+        ATTACKS["difference"].scores(seen)
+
+
+@pytest.mark.parametrize("values", [None, 3, 12])
+@pytest.mark.parametrize("r", [1, 7, 99, 200])
+def test_the_percentile_attack_in_the_papers_words(r, values):
+    seen = signals(n=40, m=4, r=r, values=values)
+    scores = ATTACKS["percentile"].scores(seen)
+    for alpha in (0.5, 1, 2.5, 10, 29, 50, 57, 99, 99.9):
+        if Fraction(str(alpha)) * (r + 1) < 100:
+            continue
+        threshold = percentile.threshold(alpha, r)
+        expected = guesses_in_the_papers_words(seen, alpha)
+        assert (scores.score >= threshold).astype(int).tolist() == expected.ravel().tolist()
+        tally = judge(scores, Given(threshold), delta=1e-5).tally
+        assert tally.tp == expected[seen.bits == 1].sum()
+        assert tally.fp == expected[seen.bits == 0].sum()
+
+
+@pytest.mark.parametrize("losses", [(1, 2, 3, 4, 5), (1, 1, 2, 3, 3), (1, 1, 1, 2, 2), (7, 7, 7, 7, 7)])
+def test_the_fpr_of_an_exchangeable_non_member(losses):
+    """Every order of r + 1 = 5 losses, the first of which is the point's: FPR k/(r + 1), or below it with ties."""
+    r = len(losses) - 1
+    orders = np.array(list(itertools.permutations(losses)), dtype=float)
+    n = len(orders)
+    zero = np.zeros((n, 1), np.int64)
+    seen = Signals(
+        np.arange(n), zero, np.zeros((n, 1, 2), np.int64), orders[:, :1], orders[:, :1], np.sort(orders[:, 1:], axis=1),
+        "substitute", "pair",
+    )  # fmt: skip
+    score = ATTACKS["percentile"].scores(seen).score
+    for k in range(1, r + 1):
+        guessed = Fraction(int((score >= percentile.threshold(100 * k / (r + 1), r)).sum()), n)
+        if len(set(losses)) == r + 1:
+            assert guessed == Fraction(k, r + 1)
+        else:
+            assert guessed <= Fraction(k, r + 1)
+
+
+@given(st.integers(1, 1500), st.integers(1, 99_999))
+def test_the_threshold_against_exact_arithmetic(r, thousandths):
+    """Percentiles as people write them, to three decimals."""
+    alpha = thousandths / 1000
+    k = math.floor(Fraction(thousandths, 1000) * (r + 1) / 100)
+    if k == 0:
+        with pytest.raises(InvalidInput, match="percentile must be at least"):
+            percentile.threshold(alpha, r)
+        return
+    threshold = percentile.threshold(alpha, r)
+    assert threshold == 100 * (r + 1 - k) / (r + 1)  # exactly the score of that rank
+    assert percentile.percentile_of(threshold) == pytest.approx(100 * k / (r + 1), abs=1e-12)
+
+
+@given(st.integers(1, 1500), st.data())
+def test_every_rank_has_its_percentile(r, data):
+    """A percentile computed as 100 k/(r + 1) is the k-th, although it may have been rounded down."""
+    k = data.draw(st.integers(1, r))
+    assert percentile.threshold(100 * k / (r + 1), r) == 100 * (r + 1 - k) / (r + 1)
+    assert percentile.threshold(100 - 100 * (r + 1 - k) / (r + 1), r) == 100 * (r + 1 - k) / (r + 1)
+
+
+@pytest.mark.parametrize("r", [1, 2, 9, 20, 49, 98, 99, 200, 1000])
+def test_candidates_are_the_whole_percentiles_that_the_reference_allows(r):
+    allowed = [alpha for alpha in range(1, 100) if alpha * (r + 1) >= 100]
+    ranks = {alpha * (r + 1) // 100 for alpha in allowed}
+    assert percentile.candidates(r).tolist() == sorted(100 * (r + 1 - k) / (r + 1) for k in ranks)
+    assert set(percentile.candidates(r)) == {percentile.threshold(alpha, r) for alpha in allowed}
+    assert ATTACKS["percentile"].candidates(signals(r=r)).tolist() == percentile.candidates(r).tolist()
+
+
+@pytest.mark.parametrize("r", [1, 6, 10, 12, 200, 999])
+def test_the_finest_percentile_is_named_and_allowed(r):
+    with pytest.raises(
+        InvalidInput, match=re.escape("percentile must be at least 100/(reference_size + 1) = ")
+    ) as caught:
+        percentile.threshold(99 / (r + 1), r)
+    finest = float(re.search(r"= (\S+) with", str(caught.value)).group(1))
+    assert percentile.threshold(finest, r) == 100 * r / (r + 1)
+    assert finest - 100 / (r + 1) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: percentile.threshold(0, 200), "percentile must be in (0, 100), but got 0.0."),
+        (lambda: percentile.threshold(100, 200), "percentile must be in (0, 100), but got 100.0."),
+        (lambda: percentile.threshold(math.nan, 200), "percentile must not be NaN"),
+        (lambda: percentile.threshold(5, 0), "needs reference points, but reference_size is 0. Use the attack loss"),
+        (lambda: percentile.candidates(0), "needs reference points, but reference_size is 0."),
+        (lambda: ATTACKS["percentile"].scores(signals(r=0)), "needs reference points, but reference_size is 0."),
+    ],
+)
+def test_percentiles_that_are_refused(make, sentence):
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        make()
+
+
+def test_scores_are_ranks():
+    """Without ties, a point exchangeable with 4 reference points has each of 5 scores; with equality the lower one."""
+    seen = signals(n=1, m=5, r=4)
+    seen = Signals(**{**vars(seen), "reference": np.array([[1.0, 2.0, 3.0, 4.0]]), "loss1": np.arange(0.5, 5, 1)[None]})
+    assert Counter(ATTACKS["percentile"].scores(seen).score.tolist()) == Counter([80.0, 60.0, 40.0, 20.0, 0.0])
+    equal = Signals(**{**vars(seen), "loss1": np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])})
+    assert ATTACKS["percentile"].scores(equal).score.tolist() == [60.0, 40.0, 20.0, 0.0, 0.0]

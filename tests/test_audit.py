@@ -1,0 +1,543 @@
+"""Audits from end to end: mechanisms with a known ε, runs with failures, looks, many pairs, comparisons, gates."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import epsgauge as eg
+from epsgauge.auditing.audit import audit
+from epsgauge.auditing.compare import compare, largest_difference
+from epsgauge.auditing.gate import gate
+from epsgauge.auditing.live import CHOOSING, Live
+from epsgauge.auditing.rows import Guaranteed
+from epsgauge.errors import InvalidInput
+from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.mechanisms.randomised_response import RandomisedResponse
+from epsgauge.reporting.numbers import json_ready
+from epsgauge.runner.executors import InProcess
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.progress import Watch
+from epsgauge.runner.run import run
+from epsgauge.runner.view import Run
+from epsgauge.scores.table import Scores
+from epsgauge.stats.methods import METHODS
+from epsgauge.stats.tally import Tally
+from epsgauge.trainers.mechanism import RandomisedResponseTrainer
+
+CLAIM = {"claimed_delta": 1e-5, "claimed_adjacency": "substitute"}
+FAILING = (3, 21, 22, 25)  # the first of them is a model that chooses the rule
+
+
+@dataclass(frozen=True)
+class Breaks(RandomisedResponseTrainer):
+    """Fails for the models FAILING."""
+
+    def train(self, data, *, seed, size=None):
+        if seed in [training_seed(0, Branch.audited, i) for i in FAILING]:
+            raise RuntimeError("broken")
+        return super().train(data, seed=seed, size=size)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Noisy losses of points that are in or out: any number of pairs a model."""
+
+    shift: float = 1.0
+
+    def train(self, data, *, seed, size=None):
+        return set(np.asarray(data[0]).tolist()), seed
+
+    def losses(self, model, points):
+        members, seed = model
+        ids = np.asarray(points[0])
+        return np.random.default_rng(seed).normal(size=len(ids)) - self.shift * np.isin(ids, list(members))
+
+
+def plan(trainer=None, *, n_models=60, name="rr", audit=None, data="zeros", control=False, seed=0, **game):
+    settings = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros", **game}
+    return Plan(
+        name=name,
+        seed=seed,
+        n_models=n_models,
+        data=data,
+        trainer=trainer or {"use": "randomised-response", "eps": 1.0},
+        game={key: value for key, value in settings.items() if value is not None},
+        audit={"attack": "difference", **(audit or {})},
+        control=control,
+    )
+
+
+def small_plan(n_models=40):
+    return plan(n_models=n_models, audit={"fit_models": 10})
+
+
+def pairs_plan(m=4, *, shift=1.0, **kw):
+    own = {"pairs_per_model": m, "challenge": "average", "canaries": None, "train_size": 20, **kw}
+    return plan(Pairs(shift), **{"audit": {"attack": "percentile"}, "data": {"use": "zeros", "size": 200}, **own})
+
+
+def played(a_plan, out, watch=None):
+    return run(a_plan, out=out, executor=InProcess(), watch=watch)
+
+
+class Stop(Watch):
+    """Ends a run after some models."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def finished_one(self, outcome, progress):
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def stopped(a_plan, out, after):
+    with pytest.raises(KeyboardInterrupt):
+        played(a_plan, out, Stop(after))
+    return Run.open(out)
+
+
+def responses(eps, n, seed=0, adjacency="substitute"):
+    """Scores that are the answers of randomised response."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, n)
+    said = [RandomisedResponse(eps).sample(float(bit), rng) for bit in bits]
+    return Scores(np.arange(n), np.zeros(n), bits, said, adjacency)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return played(plan(), tmp_path_factory.mktemp("whole") / "a")
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    return played(plan(Breaks(1.0)), tmp_path_factory.mktemp("broken") / "a")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    return played(pairs_plan(), tmp_path_factory.mktemp("many") / "a")
+
+
+# Against the truth
+
+
+def test_the_true_claim_of_randomised_response_is_not_refuted():
+    """With the expected counts the bound is below ε; how often chance puts it above is in test_verdict.py."""
+    n, lie = 5000, 1 / (1 + math.exp(1.0))
+    wrong = round(n * lie)
+    right = np.repeat([1.0, 0.0], [n - wrong, wrong])
+    a = audit(
+        Scores.from_in_out(right, 1 - right, adjacency="substitute"),
+        rule="given",
+        threshold=0.5,
+        claimed_eps=1.0,
+        **CLAIM,
+    )
+    assert a.judged.tally == Tally(tp=n - wrong, fn=wrong, tn=n - wrong, fp=wrong)
+    assert a.verdict.kind == "not refuted"
+    assert 0.85 < a.verdict.detectable < a.verdict.bound < 1.0
+    assert a.posterior.median() == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_false_claim_is_found_with_enough_answers():
+    a = audit(responses(2.0, 4000), claimed_eps=1.0, **CLAIM)
+    assert a.verdict.kind == "violation"
+    assert 1.0 < a.verdict.bound < 2.0
+    low, high = a.posterior.interval(0.99).low, a.posterior.interval(0.99).high
+    assert low < 2.0 < high
+
+
+def test_a_run_of_a_mechanism_is_judged_by_its_proof(whole):
+    a = audit(whole, record_look=False)
+    assert (a.source, a.name, a.adjacency) == ("run", "rr", "substitute")
+    assert (a.claim.eps, a.claim.source) == (1.0, "known")
+    assert a.accountant == {"substitute": 1.0, "add-remove": None}
+    assert a.judged.fit_models.tolist() == list(range(10))  # a sixth
+    assert a.judged.n_models == 50
+    assert a.posterior.tally == a.judged.tally == a.guaranteed_tally
+    signals = whole.signals()
+    said = (signals.loss0 > signals.loss1)[10:, 0]
+    assert a.judged.tally == Tally.from_guesses(signals.bits[10:, 0], said)
+    assert a.level_kept
+    assert a.models.planned == a.models.done == 60
+    assert "the losses of z0 and z1" in a.verdict.sentence
+
+
+def test_rows_are_those_of_the_methods(whole):
+    a = audit(whole, record_look=False, level=0.8)
+    expected = eg.intervals(a.judged.tally, delta=1e-5, level=0.8)
+    assert [row.method for row in a.rows] == list(METHODS)
+    for row in a.rows:
+        assert (row.low, row.high) == (expected[row.method].low, expected[row.method].high)
+        assert (row.promise, row.note) == (METHODS[row.method].promise, None)
+        assert row.assumptions == expected[row.method].assumptions
+
+
+# The rule
+
+
+def test_scores_are_split_at_random_by_seed():
+    scores = responses(1.0, 120)
+    first, again, other = (audit(scores, seed=s).judged.fit_models.tolist() for s in (0, 0, 1))
+    assert first == again != other
+    assert len(first) == 20
+    assert audit(scores).judged.fit_models.tolist() == first
+    assert len(audit(scores, fit_models=50).judged.fit_models) == 50
+
+
+def test_a_percentile_is_a_threshold_on_ranks(many):
+    a = audit(many, rule="given", percentile=10, record_look=False)
+    assert a.judged.threshold == 90.0
+    assert "percentile 10 fixed beforehand" in a.verdict.adversary.rule
+    assert "the loss of z1 and 19 reference losses" in a.verdict.adversary.access
+    with pytest.raises(InvalidInput, match="percentile must be at least"):
+        audit(many, rule="given", percentile=1, record_look=False)
+
+
+def test_a_rule_judged_on_its_own_data_is_an_estimate(whole):
+    a = audit(whole, rule="same-data", record_look=False)
+    assert {row.promise for row in a.rows} == {"estimate"}
+    assert all("chosen on the data that it is judged on" in row.note for row in a.rows)
+    assert "only an estimate" in a.verdict.sentence
+
+
+def test_target_fpr(many):
+    a = audit(many, target_fpr=0.2, record_look=False)
+    assert a.judged.fit_tally.fpr <= 0.2
+
+
+# Many pairs a model
+
+
+def test_guaranteed_rows_take_one_pair_a_model(many):
+    a = audit(many, record_look=False)
+    assert a.judged.tally.n_samples == 200
+    assert a.guaranteed_tally.n_samples == 50
+    signals = many.signals()
+    assert a.guaranteed_tally.n_positive == signals.bits[10:, 0].sum()
+    expected = eg.intervals(a.guaranteed_tally, delta=1e-5, level=0.9)["clopper-pearson"]
+    row = a["clopper-pearson"]
+    assert (row.low, row.high, row.promise) == (expected.low, expected.high, "guaranteed")
+    assert "one pair a model" in row.note
+    assert a["bayes"].promise == "estimate"
+    assert "not independent" in a["bayes"].note
+    assert a.verdict.tally == a.guaranteed_tally
+    assert audit(many, verdict_method="bayes", record_look=False).verdict.tally == a.judged.tally
+
+
+def test_a_table_of_scores_with_many_pairs():
+    scores = responses(2.0, 400)
+    grouped = Scores(np.arange(400) // 4, np.arange(400) % 4, scores.bit, scores.score, "substitute")
+    a = audit(grouped, rule="given", threshold=0.5)
+    assert (a.pairs_per_model, a.judged.n_models) == (4, 100)
+    assert a.guaranteed_tally == Tally.from_guesses(scores.bit[::4], scores.score[::4] >= 0.5)
+
+
+# Failed models
+
+
+def test_failed_models_are_wrong_guesses_in_guaranteed_bounds(broken):
+    a = audit(broken, record_look=False)
+    assert (a.models.done, a.models.failed) == (56, 4)
+    assert a.judged.fit_models.tolist() == [i for i in range(10) if i not in FAILING]
+    assert a.judged.n_models == 47
+    bits = {f.index: int(f.bits[0]) for f in broken.failed}
+    ones = sum(bits[i] for i in FAILING if i >= 10)
+    t, g = a.judged.tally, a.guaranteed_tally
+    assert (g.fn - t.fn, g.fp - t.fp, g.tp, g.tn) == (ones, 3 - ones, t.tp, t.tn)
+    assert a["bayes"].tally == t
+    assert a["clopper-pearson"].tally == g
+    assert "3 failed models count as wrong guesses" in a["clopper-pearson"].note
+    assert any("4 of 60 models failed, 3 of them among those to be judged" in w for w in a.warnings)
+    assert a.level_kept  # every model was played
+
+
+def test_a_given_rule_counts_every_failure(broken):
+    assert audit(broken, rule="given", threshold=0.0, record_look=False).guaranteed.n_failed == 4
+
+
+@pytest.mark.parametrize("cells", [(40, 40, 10, 12), (3, 3, 30, 30), (30, 2, 28, 1), (0, 0, 0, 0)])
+@pytest.mark.parametrize("failed", [(4, 3), (0, 5)])
+def test_the_guaranteed_interval_covers_whatever_failed_models_would_have_shown(cells, failed):
+    tp, tn, fp, fn = cells
+    low, high = Guaranteed(Tally(tp=tp, tn=tn, fp=fp, fn=fn), *failed).ends(
+        METHODS["clopper-pearson"], delta=1e-5, level=0.9
+    )
+    possible = [
+        eg.intervals(Tally(tp=tp + failed[0] - i, fn=fn + i, tn=tn + failed[1] - j, fp=fp + j), delta=1e-5, level=0.9)[
+            "clopper-pearson"
+        ]
+        for i in range(failed[0] + 1)
+        for j in range(failed[1] + 1)
+    ]
+    assert low <= min(p.low for p in possible) + 1e-12
+    assert high >= max(p.high for p in possible) - 1e-12
+
+
+# The level
+
+
+def test_a_run_cut_short_does_not_keep_its_level(tmp_path):
+    out = tmp_path / "a"
+    a = audit(stopped(small_plan(), out, 30))
+    assert not a.level_kept
+    assert "30 of 40 models" in a.level_lost
+    assert a["clopper-pearson"].promise == "estimate"
+    assert a["bayes"].promise == "credible"
+    assert "The level was not kept" in a.verdict.sentence
+    assert any("The level was not kept" in w for w in a.warnings)
+    # played to its planned end, though it was looked at: the level is kept
+    b = audit(played(small_plan(), out))
+    assert (b.level_kept, b.looks) == (True, 1)
+    assert b["clopper-pearson"].promise == "guaranteed"
+    # extended after the looks: not kept, though complete
+    c = audit(played(small_plan(45), out))
+    assert (c.models.done, c.looks) == (45, 2)
+    assert "extended" in c.level_lost
+
+
+def test_another_attack_after_a_look_does_not_keep_the_level(tmp_path):
+    out = played(small_plan(), tmp_path / "a")
+    assert audit(out, attack="loss", record_look=False).level_kept  # nobody has seen anything
+    assert audit(out).level_kept
+    assert audit(out).level_kept  # as declared, however often
+    assert audit(out, level=0.5).level_kept  # no matter of the verdict
+    assert "delta differs from the plan" in audit(out, delta=1e-3).level_lost
+    assert "attack, verdict_level differs from the plan" in audit(out, attack="loss", verdict_level=0.8).level_lost
+
+
+def test_a_look_is_recorded_unless_told_not_to(tmp_path):
+    out = played(small_plan(20), tmp_path / "a")
+    audit(out, record_look=False)
+    assert out.looks == []
+    audit(out)
+    assert [look["kind"] for look in out.looks] == ["audit"]
+
+
+def test_a_control_run_has_no_claim(tmp_path):
+    a = audit(played(plan(n_models=60, control=True), tmp_path / "a"))
+    assert a.verdict.kind == "no claim"
+    assert "control run" in a.verdict.sentence
+    assert any("control run without noise" in w for w in a.warnings)
+    assert a.accountant == {"substitute": None, "add-remove": None}
+    assert a.verdict.bound == a.verdict.largest  # without noise the attack is always right
+
+
+# While it is played
+
+
+def test_live_is_the_audit_at_every_moment(tmp_path):
+    seen = []
+
+    class Watching(Watch):
+        def started(self, run, remaining):
+            self.live = Live(run)
+
+        def finished_one(self, outcome, progress):
+            self.live.add(outcome)
+            seen.append((self.live.text(), self.live.shows_results))
+
+    out = tmp_path / "a"
+    watch = Watching()
+    final = played(plan(Breaks(1.0)), out, watch)
+    assert seen[8] == seen[9] == (CHOOSING, False)  # ten choose, and one of them failed
+    assert seen[10][1]
+    assert watch.live.posterior().tally == audit(final, record_look=False).judged.tally
+    ends = watch.live.posterior().interval(0.9)
+    assert seen[-1][0] == f"ε {watch.live.posterior().median():.2f} [{ends.low:.2f}, {ends.high:.2f}]"
+    assert Live(final).text() == seen[-1][0]  # resumed at the end
+
+
+@pytest.mark.parametrize("settings", [{"rule": "same-data"}, {"rule": "given", "percentile": 20}, {"fit_models": 30}])
+def test_live_with_every_rule(many, settings):
+    planned = many.plan.with_audit(**settings)
+    again = replace(many, plan=planned)
+    assert Live(again).posterior().tally == audit(again, record_look=False).judged.tally
+
+
+def test_live_waits_where_no_rule_can_be_chosen(whole):
+    same = [i for i in range(60) if whole.signals().bits[i, 0] == whole.signals().bits[0, 0]]
+    few = replace(whole, plan=whole.plan.with_audit(fit_models=1), done=np.array(same))
+    assert Live(few).text() == CHOOSING
+
+
+# Comparisons
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("three")
+    ms = {1: 0.5, 2: 0.5, 5: 2.0}
+    return [
+        played(pairs_plan(m, shift=shift, n_models=40, name=f"m{m}", seed=m), folder / str(m))
+        for m, shift in ms.items()
+    ]
+
+
+def test_compare_with_one_rule_for_all(three):
+    found = compare(three)
+    assert [r.label for r in found.runs] == ["m1", "m2", "m5"]
+    assert len({r.audit.judged.threshold for r in found.runs}) == 1
+    assert [r.audit.judged.n_models for r in found.runs] == [34, 40, 40]
+    assert (found.runs[0].difference, found.adjacency, found.delta) == (0.0, "substitute", 1e-5)
+    assert found.runs[2].difference > 0.2
+    for r in found.runs:
+        x = np.linspace(0, 12, 4_001)
+        gap = np.abs(r.audit.posterior.cdf(x) - found.runs[0].audit.posterior.cdf(x))
+        assert r.difference == pytest.approx(gap.max(), abs=1e-5)
+        assert r.cdf == pytest.approx(r.audit.posterior.cdf(found.grid))
+        ends = r.audit.posterior.interval(0.9)
+        assert (r.low, r.high) == (ends.low, ends.high)
+    assert all(r.audit.level_kept for r in found.runs)  # the rule of the others is from the first run
+    assert all(three[i].looks[-1]["kind"] == "compare" for i in range(3))
+    assert json.loads(json.dumps(json_ready(found.to_json())))["runs"][1]["label"] == "m2"
+
+
+def test_compare_with_the_best_rule_of_each(three):
+    found = compare(three, rule="best", record_look=False)
+    assert [r.audit.judged.n_models for r in found.runs] == [34, 34, 34]
+    assert found.rule == "each run chooses its own rule"
+    for r, source in zip(found.runs, three, strict=True):
+        assert r.audit.judged.threshold == audit(source, record_look=False).judged.threshold
+
+
+def test_compare_with_a_percentile_or_an_fpr(three):
+    fixed = compare(three, percentile=15, record_look=False)
+    assert {r.audit.judged.threshold for r in fixed.runs} == {85.0}
+    assert {r.audit.judged.n_models for r in fixed.runs} == {40}
+    for rule in ("shared", "best"):
+        found = compare(three[:2], rule=rule, target_fpr=0.3, record_look=False)
+        assert found.runs[0].audit.judged.fit_tally.fpr <= 0.3
+
+
+def test_the_mass_at_zero_counts_in_a_difference():
+    """At δ = 0.5 both posteriors jump at 0, and differ there most."""
+    near, far = (eg.estimate(t, delta=0.5) for t in (Tally(tp=9, tn=9, fp=9, fn=9), Tally(tp=40, tn=40, fp=9, fn=9)))
+    value, at = largest_difference(near, far)
+    assert (value, at) == (pytest.approx(near.mass_at_zero - far.mass_at_zero), 0.0)
+
+
+def test_what_cannot_be_compared(three, tmp_path):
+    with pytest.raises(InvalidInput, match="two runs or more"):
+        compare(three[:1])
+    with pytest.raises(InvalidInput, match='rule must be "shared" or "best"'):
+        compare(three, rule="worst")
+    other = replace(three[1], plan=three[1].plan.with_audit(delta=1e-6))
+    with pytest.raises(InvalidInput, match=r"one delta, but have 1e-05, 1e-06\. Pass one delta"):
+        compare([three[0], other])
+    assert compare([three[0], other], delta=1e-4, record_look=False).delta == 1e-4
+    removed = played(pairs_plan(1, n_models=30, adjacency="add-remove"), tmp_path / "a")
+    with pytest.raises(InvalidInput, match="one adjacency, but have substitute, add-remove"):
+        compare([three[0], removed])
+
+
+# Gates and what is printed
+
+
+def test_gates():
+    a = audit(responses(2.0, 4000), claimed_eps=1.0, **CLAIM)
+    assert gate(a) == []
+    assert gate(a, fail_above=1.9) == []
+    assert len(gate(a, fail_above=0.5)) == 1
+    assert gate(a, fail_on="violation") == [a.verdict.sentence]
+    assert len(gate(a, fail_above=0.5, fail_on="violation")) == 2
+    fine = audit(responses(1.0, 4000), claimed_eps=3.0, **CLAIM)
+    assert fine.verdict.kind == "not refuted"
+    assert gate(fine, fail_on="violation", fail_above=1.0) == []
+
+
+def test_fail_above_is_at_the_delta_of_the_audit():
+    claim = {"claimed_eps": 1.0, "claimed_delta": 0.2, "claimed_adjacency": "substitute"}
+    a = audit(responses(2.0, 4000), delta=1e-5, **claim)
+    assert a.verdict.delta == 0.2
+    assert a.verdict.bound < a.lower_bound - 0.1
+    between = (a.verdict.bound + a.lower_bound) / 2
+    assert gate(a, fail_above=between)
+
+
+def test_a_gate_that_can_never_fail_is_an_error():
+    with pytest.raises(InvalidInput, match="needs a claim, but there is none"):
+        gate(audit(responses(2.0, 400)), fail_on="violation")
+    with pytest.raises(InvalidInput, match="fail_on must be"):
+        gate(audit(responses(2.0, 400)), fail_on="leak")
+    with pytest.raises(InvalidInput, match="fail_above must be finite"):
+        gate(audit(responses(2.0, 400)), fail_above=math.inf)
+
+
+def test_json_is_complete(broken):
+    a = audit(broken, record_look=False)
+    out = json.loads(json.dumps(json_ready(a.to_json())))
+    assert out["verdict"]["kind"] == a.verdict.kind
+    assert out["verdict"]["sentence"] == a.verdict.sentence
+    assert out["guaranteed_tally"] == {c: int(getattr(a.guaranteed_tally, c)) for c in ("tp", "tn", "fp", "fn")}
+    assert [row["promise"] for row in out["methods"]] == [row.promise for row in a.rows]
+    assert out["accountant"] == {"source": "known", "eps": {"substitute": 1.0, "add-remove": None}}
+    assert out["claim"]["eps"] == 1.0
+    assert out["warnings"] == list(a.warnings)
+    assert out["models"] == {"planned": 60, "done": 56, "failed": 4, "judged": 47, "fit": 9}
+    scores = json.loads(json.dumps(json_ready(audit(responses(1.0, 50)).to_json())))
+    assert scores["claim"] is None
+    assert "none is stated" in scores["no_claim_because"]
+
+
+def test_what_is_printed(broken):
+    a = audit(broken, record_look=False)
+    assert "\n" not in repr(a)
+    assert repr(a).startswith(f"<Audit of rr: {a.verdict.kind}, ε ≥ ")
+    text = str(a)
+    for row in a.rows:
+        assert row.label in text
+    assert "proven ε at δ = 1e-05: 1 (substitute)" in text
+    assert " ".join(a.verdict.sentence.split()) in " ".join(text.split())
+    assert all(" ".join(w.split()) in " ".join(text.split()) for w in a.warnings)
+
+
+# What is wrong
+
+
+def test_settings_are_checked_as_a_plans_are(whole):
+    for source in (whole, responses(1.0, 50)):
+        with pytest.raises(InvalidInput, match=r'fit_model is not a setting of an audit\. Did you mean "fit_models"'):
+            audit(source, fit_model=3)
+        with pytest.raises(InvalidInput, match=r"^delta must be less than 1, but got 1\.5"):
+            audit(source, delta=1.5)
+        with pytest.raises(InvalidInput, match=r"^a claim needs all of claimed_eps"):
+            audit(source, claimed_eps=1.0)
+        with pytest.raises(InvalidInput, match="fit_models must be below"):
+            audit(source, fit_models=60)
+    assert whole.looks == []
+
+
+def test_another_kind_of_rule_drops_what_belonged_to_the_old_one(whole):
+    planned = replace(whole, plan=whole.plan.with_audit(fit_models=20))
+    assert audit(planned, rule="given", threshold=0.0, record_look=False).judged.n_models == 60
+    assert audit(planned, record_look=False).judged.n_models == 40
+
+
+def test_what_goes_with_a_run_or_with_scores(whole):
+    with pytest.raises(InvalidInput, match="seed goes with scores"):
+        audit(whole, seed=1)
+    for wrong in ({"attack": "loss"}, {"rule": "given", "percentile": 5}):
+        with pytest.raises(InvalidInput, match="goes with a run"):
+            audit(responses(1.0, 50), **wrong)
+    with pytest.raises(InvalidInput, match="an audit is of a Run or of Scores, but got str"):
+        audit("runs/a")
+
+
+def test_too_few_models_to_judge(tmp_path):
+    out = tmp_path / "a"
+    early = stopped(plan(n_models=40), out, 3)
+    with pytest.raises(InvalidInput, match="the first 6 models choose the rule, and no other one is done"):
+        audit(early)
+    none = replace(early, done=np.empty(0, np.int64))
+    with pytest.raises(InvalidInput, match=r"no model of .* is done yet"):
+        audit(none)
+    late = replace(played(plan(n_models=40), out), done=np.arange(6, 20))
+    with pytest.raises(InvalidInput, match="the first 6 models choose the rule, but none of them is done"):
+        audit(late)

@@ -1,0 +1,179 @@
+"""Plans: what they accept, what they refuse and in which words, and what belongs to a run's identity."""
+
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import epsgauge
+from epsgauge.errors import InvalidInput
+from epsgauge.runner.code import code_of
+from epsgauge.runner.parts import Part
+from epsgauge.runner.plan import Plan
+
+PLAN = {
+    "name": "a",
+    "n_models": 60,
+    "data": {"use": "zeros", "size": 50},
+    "trainer": {"use": "laplace", "eps": 1.0},
+    "game": {"train_size": 20, "reference_size": 10},
+}
+
+
+@dataclass(frozen=True)
+class Mine:
+    noise_multiplier: float = 1.0
+
+    def train(self, data, *, seed):
+        return None
+
+    def losses(self, model, points):
+        return points
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"n_modls": 3}, 'n_modls is not a key of a plan. Did you mean "n_models"?'),
+        ({"n_models": "3"}, "n_models must be a valid integer, but got '3'."),
+        ({"n_models": 0}, "n_models must be greater than or equal to 1, but got 0."),
+        ({"game": {"train_sise": 20}}, 'game.train_sise is not a key of a plan. Did you mean "train_size"?'),
+        ({"game": {}}, "game.train_size is missing. Add it to the plan."),
+        (
+            {"game": {"train_size": 20, "challenge": "avrage"}},
+            "game.challenge must be 'average', 'worst' or 'explicit'",
+        ),
+        ({"game": {"train_size": 20, "challenge": "worst"}}, 'game: challenge = "worst" needs pool_size'),
+        ({"game": {"train_size": 20, "challenge": "explicit"}}, 'game: challenge = "explicit" needs the key canaries'),
+        ({"game": {"train_size": 20, "canaries": "digits"}}, 'game: canaries goes with challenge = "explicit"'),
+        ({"game": {"train_size": 3, "pairs_per_model": 3}}, "pairs_per_model must be below train_size = 3"),
+        ({"game": {"train_size": 20, "sees": "z0"}}, 'sees = "z0" goes with base = "resampled" and pairs = "fresh"'),
+        ({"game": {"train_size": 20, "ranking_models": 8}}, "game.ranking_models must be greater than or equal to 32"),
+        ({"audit": {"delta": 1.5}}, "audit.delta must be less than 1, but got 1.5."),
+        ({"audit": {"fit_modles": 3}}, 'audit.fit_modles is not a key of a plan. Did you mean "fit_models"?'),
+        ({"audit": {"fit_models": 60}}, "audit.fit_models must be below n_models = 60"),
+        ({"audit": {"rule": "given"}}, 'audit: rule = "given" needs one of percentile and threshold.'),
+        ({"audit": {"percentile": 5.0}}, 'audit: percentile goes with rule = "given".'),
+        ({"audit": {"claimed_eps": 1.0}}, "a claim needs all of claimed_eps, claimed_delta and claimed_adjacency."),
+        ({"trainer": {"use": "dpsg"}}, 'or your own as "module:attr", but got \'dpsg\'. Did you mean "dpsgd"?'),
+        ({"trainer": {"eps": 1.0}}, "trainer.use must be a name, but got None."),
+    ],
+)
+def test_what_a_plan_refuses(changes, sentence):
+    with pytest.raises(InvalidInput) as error:
+        Plan(**{**PLAN, **changes})
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("name = 'a'\nn_models", "is not TOML"),
+        ("name = 'a'", "is missing"),
+        ("folder = '/tmp'\nname = 'a'", "folder is not a key of a plan"),
+    ],
+)
+def test_a_damaged_file(tmp_path, text, sentence):
+    file = tmp_path / "plan.toml"
+    file.write_text(text)
+    with pytest.raises(InvalidInput, match=r"plan\.toml") as error:
+        Plan.read(file)
+    assert sentence in str(error.value)
+
+
+def test_a_missing_file_or_folder(tmp_path):
+    with pytest.raises(InvalidInput, match=r"there is no plan .*nowhere\.toml\. `epsgauge init"):
+        Plan.read(tmp_path / "nowhere.toml")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        Plan.read(tmp_path)
+
+
+def test_tables_and_pickles_give_the_same_plan():
+    plan = Plan(**PLAN)
+    assert Plan.from_tables(plan.tables()) == plan
+    assert pickle.loads(pickle.dumps(plan)) == plan
+
+
+def test_what_the_fingerprint_covers():
+    plan = Plan(**PLAN)
+    same = plan.changed(name="b", n_models=80, audit={"delta": 1e-6}, execution={"workers": 3})
+    assert same.fingerprinted() == plan.fingerprinted()
+    for change in (
+        {"seed": 1},
+        {"control": True},
+        {"data": {"use": "zeros", "size": 51}},
+        {"trainer": {"use": "laplace", "eps": 2.0}},
+        {"game": {"train_size": 21, "reference_size": 10}},
+    ):
+        assert plan.changed(**change).fingerprinted() != plan.fingerprinted(), change
+
+
+def test_shipped_plans_stand_in_examples_too():
+    shipped = Path(epsgauge.__file__).parent / "cli" / "plans"
+    examples = Path(__file__).parent.parent / "examples"
+    for name in ("digits.toml", "digits-canary.toml"):
+        assert (shipped / name).read_bytes() == (examples / name).read_bytes()
+        assert Plan.read(examples / name).n_models - Plan.read(examples / name).n_fit >= 500
+
+
+def test_settings_are_checked_by_name():
+    with pytest.raises(InvalidInput, match=r'trainer.epss is not a setting of laplace, .* Did you mean "eps"\?'):
+        Part("trainer", "laplace", {"epss": 1.0}).build()
+    with pytest.raises(InvalidInput, match="trainer laplace needs the setting eps"):
+        Part("trainer", "laplace", {}).build()
+
+
+def test_an_object_with_plain_fields_is_known_by_its_path():
+    plan = Plan(**{**PLAN, "trainer": Mine(noise_multiplier=2.0)})
+    assert plan.trainer.use.endswith("test_plan:Mine")
+    assert plan.trainer.settings == {"noise_multiplier": 2.0}
+    assert plan.trainer.resumable
+    assert plan.trainer.build() == Mine(2.0)
+
+
+def test_an_object_that_no_other_process_can_find_is_not_resumable():
+    @dataclass(frozen=True)
+    class Local(Mine):
+        pass
+
+    part = Plan(**{**PLAN, "trainer": Local(3.0)}).trainer
+    assert not part.resumable
+    assert part.build() == Local(3.0)
+
+
+def test_the_code_of_a_plan_is_its_modules_and_what_they_import_from_beside(tmp_path):
+    (tmp_path / "mine_a.py").write_text("import mine_b\nimport numpy\nclass T: pass\n")
+    (tmp_path / "mine_b.py").write_text("X = 1\n")
+    (tmp_path / "unrelated.py").write_text("Y = 1\n")
+    plan = Plan(**{**PLAN, "trainer": {"use": "mine_a:T"}}, folder=tmp_path)
+    before = code_of(plan)
+    assert set(before) == {"mine_a.py", "mine_b.py"}
+    (tmp_path / "mine_b.py").write_text("X = 2\n")
+    after = code_of(plan)
+    assert before["mine_a.py"] == after["mine_a.py"]
+    assert before["mine_b.py"] != after["mine_b.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "use", "sentence"),
+    [
+        ("", "gone_away:T", "there is no module 'gone_away' beside the plan"),
+        ("class Trainer: pass", "mod_one:Trainr", "mod_one has no 'Trainr'. Did you mean \"Trainer\"?"),
+        ("import not_there_at_all", "mod_two:T", "mod_two needs the module 'not_there_at_all', which is not installed"),
+        ("1 / 0", "mod_three:T", "importing mod_three failed with ZeroDivisionError: division by zero"),
+        (
+            "class T:\n    def __init__(self): raise OSError('no disk')",
+            "mod_four:T",
+            "could not be made: OSError: no disk",
+        ),
+    ],
+)
+def test_modules_that_cannot_be_used(tmp_path, monkeypatch, source, use, sentence):
+    (tmp_path / f"{use.partition(':')[0]}.py").write_text(source)
+    if use.startswith("gone"):
+        (tmp_path / "gone_away.py").unlink()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InvalidInput) as error:
+        Part("trainer", use).build()
+    assert sentence in str(error.value)

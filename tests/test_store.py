@@ -1,0 +1,289 @@
+"""The store: what is written is read back, damage and full disks become sentences, readers write nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.games.ranking import Ranking
+from epsgauge.games.settings import GameSettings
+from epsgauge.games.signals import Outcome
+from epsgauge.runner import looks, store
+from epsgauge.runner.journal import journal_for
+from epsgauge.runner.lock import hold, holder
+from epsgauge.runner.store import Store
+
+GAME = GameSettings(train_size=10, pairs_per_model=2)
+
+
+def outcome(index, error=None):
+    rng = np.random.default_rng(index)
+    pairs = rng.integers(0, 99, size=(2, 2))
+    if error:
+        return Outcome(index, 2**62 + index, np.array([0, 1]), pairs, 0.5, error=error)
+    bits, reference = rng.integers(0, 2, size=2), np.sort(rng.normal(size=7))
+    return Outcome(index, 2**62 + index, bits, pairs, 0.25, rng.normal(size=2), rng.normal(size=2), reference)
+
+
+def filled(file, *outcomes):
+    with Store.create(file, {"plan": {"a": [1, 2.5, None]}}) as s:
+        for o in outcomes:
+            s.add(o)
+    return file
+
+
+def test_every_number_comes_back_bit_for_bit(tmp_path):
+    given = [outcome(3), outcome(0), outcome(2, "boom\nat line 1"), outcome(1)]
+    with Store.read(filled(tmp_path / "s.sqlite", *given)) as s:
+        signals = s.signals(GAME)
+        assert s.get("plan") == {"a": [1, 2.5, None]}
+        assert s.get("nothing", 5) == 5
+        assert signals.models.tolist() == s.indices("done").tolist() == [0, 1, 3]
+        assert s.indices("failed").tolist() == [2]
+        ((index, bits, seed, error),) = s.failures()
+        assert (index, bits.tolist(), seed, error) == (2, [0, 1], 2**62 + 2, "boom\nat line 1")
+        mean, _ = s.timing()
+        assert mean == 0.25
+    for row, index in enumerate([0, 1, 3]):
+        expected = outcome(index)
+        for name in ("bits", "pairs", "loss0", "loss1", "reference"):
+            got = getattr(signals, name)[row]
+            assert got.tobytes() == np.ascontiguousarray(getattr(expected, name)).tobytes(), name
+
+
+def test_nan_and_a_second_write_of_one_model(tmp_path):
+    """An add-remove game has no z0: its loss is NaN; a model that is retried replaces its failed row."""
+    again = outcome(2)
+    again.loss0[:] = np.nan
+    with Store.read(filled(tmp_path / "s.sqlite", outcome(2, "boom"), again)) as s:
+        assert s.indices("failed").tolist() == []
+        assert np.isnan(s.signals(GAME).loss0).all()
+        assert np.isfinite(s.signals(GAME).loss1).all()
+
+
+def test_no_models_are_signals_without_rows(tmp_path):
+    with Store.read(filled(tmp_path / "s.sqlite")) as s:
+        signals = s.signals(GAME)
+        assert len(signals) == 0
+        assert signals.pairs.shape == (0, 2, 2)
+        assert s.timing() == (None, None)
+
+
+def test_rankings_and_arrays_come_back(tmp_path):
+    rng = np.random.default_rng(0)
+    good, bad = (
+        Ranking(1, 5, 0.1, np.arange(4), rng.normal(size=8)),
+        Ranking(0, 6, 0.2, np.arange(4), np.empty(0), "no"),
+    )
+    arrays = {"pool": np.arange(6).reshape(3, 2), "empty": np.empty((0, 2), np.int64)}
+    with Store.create(tmp_path / "s.sqlite", {"plan": 1}) as s:
+        s.add_ranking(good)
+        s.add_ranking(bad)
+        s.put_arrays(arrays)
+    with Store.read(tmp_path / "s.sqlite") as s:
+        first, second = s.rankings()
+        assert (first.index, first.error, len(first.losses)) == (0, "no", 0)
+        assert (second.index, second.seed, second.seconds, second.error) == (1, 5, 0.1, None)
+        assert second.losses.tobytes() == good.losses.tobytes()
+        assert second.members.tolist() == [0, 1, 2, 3]
+        found = s.arrays()
+    assert {k: (v.shape, v.tolist()) for k, v in found.items()} == {k: (v.shape, v.tolist()) for k, v in arrays.items()}
+
+
+def test_a_closed_store_is_one_file_and_an_open_one_has_a_log(tmp_path):
+    file = tmp_path / "s.sqlite"
+    with Store.create(file, {"plan": 1}) as s:
+        s.add(outcome(0))
+        assert Path(f"{file}-wal").exists()
+        with Store.read(file) as reader:  # while the other is open for writing
+            assert reader.indices("done").tolist() == [0]
+            s.add(outcome(1))
+            assert reader.indices("done").tolist() == [0, 1]
+    assert [f.name for f in tmp_path.iterdir()] == ["s.sqlite"]
+
+
+def test_a_reader_cannot_write(tmp_path):
+    with Store.read(filled(tmp_path / "s.sqlite")) as s, pytest.raises(EpsgaugeError, match="could not be opened"):
+        s.add(outcome(0))
+
+
+def test_where_the_folder_cannot_be_written_the_store_is_read_as_it_is(tmp_path, monkeypatch):
+    file = filled(tmp_path / "s.sqlite", outcome(0))
+    opened = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **kw: (opened.append(a[0]), connect(*a, **kw))[1])
+    with Store.read(file) as s:
+        assert s.indices("done").tolist() == [0]
+    Path(f"{file}-wal").touch()  # a log may hold what the file does not have yet
+    Store.read(file).close()
+    assert ["immutable" in uri for uri in opened] == [True, False]
+
+
+def read_all(file):
+    with Store.read(file) as s:
+        return s.get("plan"), s.signals(GAME), s.arrays()
+
+
+def scribble(file):
+    file.write_bytes(b"something else, and long enough to be a database" * 100)
+
+
+def cut_off(file):
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def sql(statement):
+    def change(file):
+        with sqlite3.connect(file) as connection:
+            connection.execute(statement)
+        connection.close()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (scribble, "file is not a database"),
+        (cut_off, "malformed"),
+        (lambda file: os.truncate(file, 0), "it holds no run"),
+        (sql("DROP TABLE meta"), "no such table: meta"),
+        (sql("DROP TABLE models"), "no such table: models"),
+        (sql("UPDATE models SET loss1 = substr(loss1, 2) WHERE idx = 1"), "wrong length"),
+        (sql("UPDATE models SET loss1 = NULL WHERE idx = 1"), "wrong length"),
+        (sql("UPDATE models SET reference = substr(reference, 9) WHERE idx = 1"), "wrong length"),
+        (sql("UPDATE arrays SET shape = '[4]'"), "array pool has the wrong length"),
+        (sql("UPDATE arrays SET dtype = 'O'"), "array pool has the wrong length"),
+        (sql("UPDATE meta SET value = '{'"), "its entry plan is not JSON"),
+    ],
+)
+def test_damage_is_one_sentence_with_file_and_remedy(tmp_path, harm, words):
+    file = filled(tmp_path / "s.sqlite", *(outcome(i) for i in range(20)))
+    with Store.write(file) as s:
+        s.put_arrays({"pool": np.arange(3)})
+    harm(file)
+    with pytest.raises(InvalidInput) as caught:
+        read_all(file)
+    sentence = str(caught.value)
+    assert sentence.startswith(f"{file} is damaged (")
+    assert words in sentence
+    assert sentence.endswith("Restore it from a copy, or start again with a new --out.")
+
+
+def test_a_newer_schema_is_refused(tmp_path):
+    file = filled(tmp_path / "s.sqlite")
+    sql("PRAGMA user_version = 2")(file)
+    with pytest.raises(InvalidInput, match=r"newer epsgauge \(schema 2, this one knows 1\). Upgrade epsgauge."):
+        Store.read(file)
+
+
+def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
+    file = filled(tmp_path / "s.sqlite")
+    connect = sqlite3.connect
+
+    def small(*args, **kw):
+        connection = connect(*args, **kw)
+        connection.execute("PRAGMA max_page_count = 12")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    kept = []
+    with Store.write(file) as s, pytest.raises(EpsgaugeError, match=r"the disk is full.*make room and run it again"):
+        kept.extend(s.add(outcome(i)) or i for i in range(1000))
+    monkeypatch.undo()
+    n_kept = len(kept)
+    assert n_kept > 0
+    with Store.read(file) as s:
+        assert s.signals(GAME).models.tolist() == list(range(n_kept))
+
+
+def test_entries_are_set_all_or_none(tmp_path):
+    with Store.create(tmp_path / "s.sqlite", {"plan": 1}) as s:
+        loop = []
+        loop.append(loop)
+        with pytest.raises(ValueError, match="Circular"):
+            s.put({"plan": 2, "loop": loop})
+        assert s.get("plan") == 1
+        s.put({"plan": 3})
+        assert s.get("plan") == 3
+
+
+MOUNTS = """\
+overlay / overlay rw 0 0
+server:/home /home nfs4 rw 0 0
+/dev/sdb1 /home/me/local\\040disk ext4 rw 0 0
+me@host: /mnt/remote fuse.sshfs rw 0 0
+/dev/sdc1 /mnt/stick fuseblk rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "journal"),
+    [
+        ("/tmp/a", "WAL"),
+        ("/home/me/runs", "DELETE"),
+        ("/homes/me", "WAL"),
+        ("/home/me/local disk/runs", "WAL"),
+        ("/mnt/remote/a", "DELETE"),
+        ("/mnt/stick/a", "WAL"),
+    ],
+)
+def test_the_journal_depends_on_the_file_system(folder, journal):
+    assert journal_for(Path(folder), MOUNTS) == journal
+    assert journal_for(Path(folder), "") == "WAL"  # nothing is known
+
+
+def test_a_store_on_a_network_file_system_has_no_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "journal_for", lambda folder: "DELETE")
+    file = tmp_path / "s.sqlite"
+    with Store.create(file, {"plan": 1}) as s:
+        s.add(outcome(0))
+        assert not Path(f"{file}-wal").exists()
+        with Store.read(file) as reader:
+            assert reader.indices("done").tolist() == [0]
+
+
+def test_looks_are_appended_and_torn_lines_left_out(tmp_path):
+    assert looks.read_looks(tmp_path) == []
+    assert looks.append_look(tmp_path, "audit", n_done=3, n_models=9)
+    file = tmp_path / looks.FILE
+    file.write_bytes(file.read_bytes() + b'{"time": "2026-01-0')  # the machine went down
+    assert [look["kind"] for look in looks.read_looks(tmp_path)] == ["audit"]
+    assert looks.append_look(tmp_path, "live", n_done=4, n_models=9)
+    assert [(look["kind"], look["n_done"], look["n_models"]) for look in looks.read_looks(tmp_path)] == [
+        ("audit", 3, 9),
+        ("live", 4, 9),
+    ]
+    assert all(set(look) == {"time", "kind", "n_done", "n_models"} for look in looks.read_looks(tmp_path))
+    assert json.loads(file.read_bytes().splitlines()[-1])["kind"] == "live"
+
+
+def test_a_look_that_cannot_be_logged_is_no_error(tmp_path):
+    assert not looks.append_look(tmp_path / "missing", "audit", n_done=1, n_models=1)
+
+
+def test_the_lock_names_its_holder_and_is_free_afterwards(tmp_path):
+    folder = tmp_path / "new" / "run"
+    assert holder(folder) is None
+    with hold(folder):
+        assert holder(folder) == os.getpid()
+        with pytest.raises(InvalidInput, match=f"is in use by process {os.getpid()}. Wait for it"), hold(folder):
+            pass
+        assert holder(folder) == os.getpid()
+    assert holder(folder) is None
+    with hold(folder):
+        pass
+
+
+def test_out_must_be_a_folder(tmp_path):
+    (tmp_path / "file").touch()
+    for bad in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InvalidInput, match="out must be a folder"), hold(bad):
+            pass
