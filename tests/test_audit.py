@@ -308,8 +308,13 @@ def test_another_attack_after_a_look_does_not_keep_the_level(tmp_path):
     assert audit(out).level_kept
     assert audit(out).level_kept  # as declared, however often
     assert audit(out, level=0.5).level_kept  # no matter of the verdict
-    assert "delta differs from the plan" in audit(out, delta=1e-3).level_lost
-    assert "attack, verdict_level differs from the plan" in audit(out, attack="loss", verdict_level=0.8).level_lost
+    later = played(out.plan.with_audit(verdict_level=0.8), tmp_path / "a")  # a plan that was edited after the look
+    assert "verdict_level differs from what was declared" in audit(later).level_lost
+    assert "delta differs from what was declared" in audit(out, delta=1e-3).level_lost
+    assert (
+        "attack, verdict_level differs from what was declared"
+        in audit(out, attack="loss", verdict_level=0.8).level_lost
+    )
 
 
 def test_a_look_is_recorded_unless_told_not_to(tmp_path):

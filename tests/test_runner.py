@@ -179,7 +179,7 @@ def test_progress_is_told_after_it_is_stored_and_an_interrupt_keeps_it(finished,
 
 
 def test_rate_and_time_left():
-    progress = Progress(n_models=10, n_done=5, n_failed=1, n_here=2, seconds=4.0)
+    progress = Progress(n_models=10, n_done=5, n_failed=1, n_here=3, seconds=4.0)
     assert (progress.rate, progress.n_left, progress.seconds_left) == (0.5, 4, 8.0)
     assert Progress(10, 5, 1).seconds_left is None
 

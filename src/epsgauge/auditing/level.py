@@ -17,7 +17,7 @@ def level_lost(run: Run, settings: AuditSettings) -> str | None:
         return f"the run was cut short: {over} of {planned} models have been played"
     if run.extended_after_look:
         return "the run was extended after its results had been seen"
-    other = redeclared(run.plan.audit, settings)
+    other = redeclared(run.declared, settings)
     if other and run.looks:
-        return f"{', '.join(other)} differs from the plan, and results had been seen before"
+        return f"{', '.join(other)} differs from what was declared before results were seen"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """Models done and failed of all, and how many of them this process has played in how many seconds."""
+    """Models done and failed of all, how many this process has played, and the seconds since its first was done."""
 
     n_models: int
     n_done: int
@@ -27,12 +28,24 @@ class Progress:
 
     @property
     def rate(self) -> float | None:
-        """Models per second of this process; None before the first."""
-        return self.n_here / self.seconds if self.n_here and self.seconds > 0 else None
+        """Models per second of this process, without the time that its workers need to start."""
+        return (self.n_here - 1) / self.seconds if self.n_here > 1 and self.seconds > 0 else None
 
     @property
     def seconds_left(self) -> float | None:
         return None if self.rate is None else self.n_left / self.rate
+
+
+class Clock:
+    """Seconds since it was first read: workers take a while to start, which says nothing about the rest."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+
+    def seconds(self) -> float:
+        now = time.perf_counter()
+        self._first = now if self._first is None else self._first
+        return now - self._first
 
 
 class Watch:

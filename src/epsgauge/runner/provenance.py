@@ -9,9 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from epsgauge import __version__
-
-_PACKAGES = ("numpy", "scipy", "torch", "opacus", "scikit-learn", "dp-accounting")
+_PACKAGES = ("epsgauge", "numpy", "scipy", "torch", "opacus", "scikit-learn", "dp-accounting")
 _GIT_SECONDS = 10  # a folder on a slow disk must not hold up a run
 
 
@@ -19,7 +17,7 @@ def provenance(folder: Path | None) -> dict[str, Any]:
     """A record for the store; it names no host and no user, and imports none of the packages."""
     return {
         "time": now(),
-        "packages": {"epsgauge": __version__, **_versions()},
+        "packages": _versions(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "git": None if folder is None else _revision(folder),

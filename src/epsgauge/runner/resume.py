@@ -26,6 +26,7 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
     parts = _unnamed(plan)
     return {
         "plan": plan.tables(),
+        "declared": plan.tables()["audit"],
         "fingerprint": fingerprint(plan, prepared.digest),
         "digest": prepared.digest,
         "code": prepared.code,
@@ -91,7 +92,9 @@ def check_code(store: Store, folder: Path, code: dict[str, str], *, accept: bool
 def entries_of_resume(store: Store, folder: Path, plan: Plan) -> dict[str, Any]:
     """What changes in the store however the resume goes: the plan's `[audit]` and `[execution]`, and its size."""
     entries: dict[str, Any] = {"plan": plan.tables()}
-    if plan.n_models > stored_plan(store).n_models and read_looks(folder):
+    if not read_looks(folder):
+        entries["declared"] = entries["plan"]["audit"]  # until results have been seen, another one may be declared
+    elif plan.n_models > stored_plan(store).n_models:
         entries["extended_after_look"] = True
     return entries
 

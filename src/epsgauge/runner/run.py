@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from concurrent.futures import Executor
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from epsgauge.runner.code import code_of
 from epsgauge.runner.executors import DIED_TWICE, Crew, crew_for, results
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
-from epsgauge.runner.progress import Progress, Watch
+from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
 
@@ -107,7 +106,7 @@ def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: boo
 
 def _rankings(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool) -> list[Ranking]:
     watch.stage("ranking")
-    total, begin = plan.game.ranking_models, time.perf_counter()
+    total, clock = plan.game.ranking_models, Clock()
     have = {r.index: r for r in store.rankings() if not (retry_failed and r.error)}
     missing = [i for i in range(total) if i not in have]
 
@@ -119,7 +118,7 @@ def _rankings(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: 
         store.add_ranking(ranking)
         have[ranking.index] = ranking
         failed = sum(r.error is not None for r in have.values())
-        watch.ranked_one(Progress(total, len(have) - failed, failed, here, time.perf_counter() - begin))
+        watch.ranked_one(Progress(total, len(have) - failed, failed, here, clock.seconds()))
     return [have[i] for i in range(total)]
 
 
@@ -128,7 +127,7 @@ def _play(store: Store, folder: Path, plan: Plan, roles: Roles, crew: Crew, watc
     done, failed = (set(store.indices(state).tolist()) for state in ("done", "failed"))
     failed -= set(indices)
     watch.started(Run.open(folder), len(indices))
-    begin = time.perf_counter()
+    clock = Clock()
 
     def lost(index: int) -> Outcome:
         bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
@@ -137,5 +136,5 @@ def _play(store: Store, folder: Path, plan: Plan, roles: Roles, crew: Crew, watc
     for here, outcome in enumerate(results(crew, play.play, (roles,), indices, lost), 1):
         store.add(outcome)
         (done if outcome.error is None else failed).add(outcome.index)
-        progress = Progress(plan.n_models, len(done), len(failed), here, time.perf_counter() - begin)
+        progress = Progress(plan.n_models, len(done), len(failed), here, clock.seconds())
         watch.finished_one(outcome, progress)

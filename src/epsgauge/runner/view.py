@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
@@ -16,7 +17,7 @@ from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import is_reference
 from epsgauge.runner import lock, looks
 from epsgauge.runner.parts import BUILT_IN, Part
-from epsgauge.runner.plan import Plan
+from epsgauge.runner.plan import AuditSettings, Plan
 from epsgauge.runner.progress import Progress
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import damaged
@@ -39,6 +40,7 @@ class Run:
 
     path: Path
     plan: Plan  # the latest; parts that were objects are known by their names only
+    declared: AuditSettings  # `[audit]` as it stood when results were first seen
     privacy: Privacy | None  # what the trainer promises
     done: Ints  # models that have signals
     failed_models: Ints
@@ -54,6 +56,7 @@ class Run:
             return cls(
                 folder,
                 stored_plan(store),
+                _declared(store),
                 promises.from_json(store.get("privacy")),
                 store.indices("done"),
                 store.indices("failed"),
@@ -157,6 +160,13 @@ def stored_plan(store: Store) -> Plan:
         return Plan.from_tables(tables)
     except (InvalidInput, KeyError, TypeError) as error:
         raise damaged(store.file, f"its plan cannot be read: {error}") from error
+
+
+def _declared(store: Store) -> AuditSettings:
+    try:
+        return AuditSettings(**store.get("declared"))
+    except (ValidationError, TypeError) as error:
+        raise damaged(store.file, "what its plan declared cannot be read") from error
 
 
 @dataclass(frozen=True)
