@@ -169,6 +169,10 @@ def test_a_trainer_that_fails_is_an_outcome_with_its_bit():
         def train(self, data, *, seed):
             raise RuntimeError("no more memory")
 
+    class Leaves(Memoriser):
+        def train(self, data, *, seed):
+            raise SystemExit("usage: train.py")
+
     class Nan(Memoriser):
         def losses(self, model, points):
             return np.full(len(points[0]), np.nan)
@@ -182,6 +186,7 @@ def test_a_trainer_that_fails_is_an_outcome_with_its_bit():
     good = experiment(game, Memoriser(), points, roles, 0, 2)
     for trainer, text in (
         (Broken(), "no more memory"),
+        (Leaves(), "usage: train.py"),
         (Nan(), "must be finite, but 22 of 22"),
         (Short(), "shape (3,)"),
     ):

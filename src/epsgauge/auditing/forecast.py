@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import loky
-
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.claim import Claim, NoClaim, promises
 from epsgauge.mechanisms.privacy import Privacy
+from epsgauge.runner.executors import worker_count
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import promised, trainer_of
 from epsgauge.stats.sizing import largest_eps
@@ -55,7 +54,7 @@ def forecast(plan: Plan, tried: Privacy | None = None) -> Forecast:
         n_judged,
         n_judged * m,
         plan.n_models + (plan.game.ranking_models if plan.game.challenge == "worst" else 0),
-        plan.execution.workers or int(loky.cpu_count()),
+        worker_count(plan),
         largest,
         largest_eps(n_judged * m, delta=settings.delta, level=(1 + settings.level) / 2),
         found.accountant,

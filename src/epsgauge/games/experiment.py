@@ -65,7 +65,7 @@ def experiment(
         losses = observed(
             trainer, points.take(drawn.training), points.take(asked), len(asked), seed=drawn.seed, size=game.train_size
         )
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a training script may call sys.exit
         return Outcome(index, drawn.seed, drawn.bits, drawn.pairs, time.perf_counter() - start, error=failure(error))
     loss0: Floats = np.full(m, np.nan)
     loss0[zero] = losses[m : m + len(zero)]
@@ -81,7 +81,7 @@ def experiment(
     )
 
 
-def failure(error: Exception) -> str:
+def failure(error: BaseException) -> str:
     """What to keep of an error: our own sentences as they are, others with their traceback."""
     if isinstance(error, EpsgaugeError):
         return f"{error}"

@@ -37,7 +37,7 @@ def rank_with(trainer: Trainer | Observer, points: Points, among: Ints, run_seed
     try:
         data = points.take(among[members])
         losses = observed(trainer, data, points.take(among), len(among), seed=seed, size=len(members))
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         error = failure(problem)
     return Ranking(index, seed, time.perf_counter() - start, members, losses, error)
 

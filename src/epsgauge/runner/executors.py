@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from functools import cache
 from typing import Any, Protocol, TypeVar
+from weakref import WeakSet
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.runner.plan import Plan
@@ -99,11 +100,14 @@ class Given:
 
     def __init__(self, plan: Plan, executor: Executor, count: int | None) -> None:
         self._plan, self._executor = plan, executor
+        self._jobs: WeakSet[Future[Any]] = WeakSet()
         workers = count or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
         self.in_flight = 1 if isinstance(executor, InProcess) else 2 * workers
 
     def submit(self, job: Callable[..., list[T]], *args: Any) -> Future[list[T]]:
-        return self._executor.submit(job, self._plan, *args)
+        future = self._executor.submit(job, self._plan, *args)
+        self._jobs.add(future)
+        return future
 
     def replace(self, *, alone: bool) -> None:
         raise EpsgaugeError(
@@ -112,7 +116,10 @@ class Given:
         )
 
     def leave(self, *, at_once: bool) -> None:
-        """It is not ours."""
+        """It is not ours: only our jobs that have not begun are taken back."""
+        if at_once:
+            for job in self._jobs:
+                job.cancel()
 
 
 def crew_for(plan: Plan, executor: Executor | None, workers: int | None, n_jobs: int) -> Crew:
@@ -121,10 +128,14 @@ def crew_for(plan: Plan, executor: Executor | None, workers: int | None, n_jobs:
         raise InvalidInput(f"workers must be a whole number, 1 or more, but got {workers!r}.")
     if executor is not None:
         return Given(plan, executor, workers)
+    return Workers(plan, min(workers or worker_count(plan), n_jobs))
+
+
+def worker_count(plan: Plan) -> int:
+    """As many as the plan says, or one for each core that this process may use."""
     import loky
 
-    count = workers or plan.execution.workers or int(loky.cpu_count())
-    return Workers(plan, min(count, n_jobs))
+    return plan.execution.workers or int(loky.cpu_count())
 
 
 def results(
@@ -137,43 +148,39 @@ def results(
     """
     waiting, flying = deque(indices), dict[Future[list[T]], int]()
     lost_in_a_row = 0
-    try:
-        while waiting or flying:
-            suspects: list[int] = []
-            while waiting and len(flying) < crew.in_flight and not suspects:
-                index = waiting.popleft()
-                try:
-                    flying[crew.submit(job, *args, [index])] = index
-                except BrokenExecutor:
-                    suspects.append(index)
-            done = wait(flying, return_when=FIRST_COMPLETED).done if flying else set()
-            for future in done:
-                index = flying.pop(future)
-                try:
-                    result = future.result()[0]
-                except BrokenExecutor:
-                    suspects.append(index)
-                else:
-                    lost_in_a_row = 0
-                    yield result
-            if not suspects:
-                continue
-            suspects += flying.values()
-            flying.clear()
-            crew.replace(alone=True)
-            for index in sorted(suspects):
-                found = _alone(crew, job, args, index)
-                lost_in_a_row = 0 if found else lost_in_a_row + 1
-                yield found[0] if found else lost(index)
-                if lost_in_a_row == _LOST_IN_A_ROW:
-                    raise EpsgaugeError(
-                        f"the worker processes of {_LOST_IN_A_ROW} models in a row died. Is there enough memory? What "
-                        "is done is kept: run it again with fewer workers, or with executor=InProcess() to see why."
-                    )
-            crew.replace(alone=False)
-    finally:
-        for future in flying:
-            future.cancel()
+    while waiting or flying:
+        suspects: list[int] = []
+        while waiting and len(flying) < crew.in_flight and not suspects:
+            index = waiting.popleft()
+            try:
+                flying[crew.submit(job, *args, [index])] = index
+            except BrokenExecutor:
+                suspects.append(index)
+        done = wait(flying, return_when=FIRST_COMPLETED).done if flying else set()
+        for future in done:
+            index = flying.pop(future)
+            try:
+                result = future.result()[0]
+            except BrokenExecutor:
+                suspects.append(index)
+            else:
+                lost_in_a_row = 0
+                yield result
+        if not suspects:
+            continue
+        suspects += flying.values()
+        flying.clear()
+        crew.replace(alone=True)
+        for index in sorted(suspects):
+            found = _alone(crew, job, args, index)
+            lost_in_a_row = 0 if found else lost_in_a_row + 1
+            yield found[0] if found else lost(index)
+            if lost_in_a_row == _LOST_IN_A_ROW:
+                raise EpsgaugeError(
+                    f"the worker processes of {_LOST_IN_A_ROW} models in a row died. Is there enough memory? What "
+                    "is done is kept: run it again with fewer workers, or with executor=InProcess() to see why."
+                )
+        crew.replace(alone=False)
 
 
 def _alone(crew: Crew, job: Callable[..., list[T]], args: Sequence[Any], index: int) -> list[T]:

@@ -66,7 +66,7 @@ def attempt(plan: Plan) -> list[Trial]:
                 seen = observed(on.trainer, data, points, len(asked), seed=seed, size=game.train_size)
         except EpsgaugeError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InvalidInput(f"the trainer {plan.trainer.use} failed: {failure(error)}") from error
         return seen, time.perf_counter() - start
 
