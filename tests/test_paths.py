@@ -1,0 +1,144 @@
+"""Whole runs: which way the scores of a network point, data of either kind, large reference sets, the progress bar."""
+
+import io
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import epsgauge as eg
+from epsgauge.data.digits import digits
+from epsgauge.reporting import progress
+from epsgauge.reporting.progress import Bar
+from epsgauge.runner.executors import InProcess
+
+GAMES = {
+    "substitute": {},
+    "add-remove": {"adjacency": "add-remove"},
+    "z0": {"base": "resampled", "pairs": "fresh", "sees": "z0"},
+}
+
+
+def played(folder, *, watch=None, **values):
+    return eg.run(eg.Plan(name="path", **values), out=folder, executor=InProcess(), watch=watch)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_an_overfit_network_is_found_out_the_right_way_round(tmp_path, game):
+    """TPR > FPR by far, and nothing is folded: 30 digits learnt by heart."""
+    run = played(
+        tmp_path / "run",
+        n_models=16,
+        data="digits",
+        trainer={"use": "sgd", "model": "mlp", "epochs": 40, "batch_size": 15, "learning_rate": 0.5},
+        game={"train_size": 30, "pairs_per_model": 6, "reference_size": 99, **GAMES[game]},
+        audit={"rule": "same-data"},
+    )
+    for attack in ("percentile", "loss") + (("difference",) if game == "substitute" else ()):
+        tally = eg.audit(run, attack=attack).judged.tally
+        assert float(tally.fnr + tally.fpr) < 0.8, attack
+
+
+def test_a_dataset_gives_the_signals_of_its_arrays(tmp_path, monkeypatch):
+    """Arrays and a map-style dataset of the same points, under DP-SGD, with and without a point."""
+    (tmp_path / "as_dataset.py").write_text(
+        "import torch\nfrom epsgauge.data.digits import digits\n"
+        "def data():\n"
+        "    return torch.utils.data.TensorDataset(*map(torch.from_numpy, digits()))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    common = {
+        "n_models": 3,
+        "trainer": {"use": "dpsgd", "model": "logistic", "epochs": 1, "batch_size": 20, "noise_multiplier": 1.0},
+        "game": {"train_size": 60, "reference_size": 20, "adjacency": "add-remove"},
+        "audit": {"attack": "loss", "fit_models": 1},
+    }
+    runs = [
+        played(tmp_path / "arrays", data="digits", **common),
+        played(tmp_path / "dataset", data="as_dataset:data", **common),
+    ]
+    first, second = (run.signals() for run in runs)
+    assert first.reference.tobytes() == second.reference.tobytes()
+    assert first.loss1.tobytes() == second.loss1.tobytes()
+    assert np.isnan(first.loss0).all()
+    assert all(run.privacy == eg.DPSGD(sample_rate=20 / 60, noise_multiplier=1.0, steps=3) for run in runs)
+    assert len(digits()[0]) == 1797
+
+
+def test_a_large_reference_set_is_kept_as_a_sketch(tmp_path):
+    run = played(
+        tmp_path / "run",
+        n_models=4,
+        data={"use": "zeros", "size": 3000},
+        trainer={"use": "laplace", "eps": 1.0},
+        game={"train_size": 10, "reference_size": 2500},
+        audit={"fit_models": 1},
+    )
+    assert run.signals().reference.shape == (4, 1000)
+
+
+PLAN = {
+    "n_models": 120,
+    "data": {"use": "zeros", "size": 50},
+    "trainer": {"use": "laplace", "eps": 2.0},
+    "game": {"train_size": 20, "reference_size": 10, "challenge": "explicit", "canaries": "zeros"},
+    "audit": {"attack": "difference", "fit_models": 20},
+}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("blind", [True, False])
+def test_the_bar_shows_the_posterior_so_far_and_logs_every_look(tmp_path, monkeypatch, terminal, blind):
+    for name in ("SECONDS_BETWEEN_LOOKS", "SECONDS_BETWEEN_LINES"):
+        monkeypatch.setattr(progress, name, 0.0)
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=110, highlight=False)
+    plan = eg.Plan(name="path", **PLAN)
+    with Bar(plan, console, blind=blind) as bar:
+        run = eg.run(plan, out=tmp_path / "run", executor=InProcess(), watch=bar)
+        bar.progress.refresh()
+    shown = out.getvalue()
+    assert "120/120" in shown
+    assert ("ε " in shown) == (not blind)
+    assert ("choosing the rule" in shown) == (not blind and not terminal)  # a bar is drawn too seldom to show it here
+    kinds = [look["kind"] for look in run.looks]
+    assert (len(kinds) > 5 and set(kinds) == {"live"}) if not blind else kinds == []
+    final = eg.audit(run)
+    assert final.level_kept  # it went on to the number that was planned
+    if not blind:
+        ends = final.posterior.interval(0.9)
+        assert f"ε {final.posterior.median():.2f} [{ends.low:.2f}, {ends.high:.2f}]" in shown
+
+
+def test_a_run_that_goes_on_says_so_and_counts_what_it_had(tmp_path):
+    plan = eg.Plan(name="path", **PLAN)
+
+    class Stops(Bar):
+        def finished_one(self, outcome, progress):
+            super().finished_one(outcome, progress)
+            if progress.n_done == 50:
+                raise KeyboardInterrupt
+
+    out = io.StringIO()
+    console = Console(file=out, width=110)
+    with Stops(plan, console) as bar:
+        with pytest.raises(KeyboardInterrupt):
+            eg.run(plan, out=tmp_path / "run", executor=InProcess(), watch=bar)
+        bar.stopped(tmp_path / "run")
+    with Bar(plan, console) as bar:
+        run = eg.run(plan, out=tmp_path / "run", executor=InProcess(), watch=bar)
+    assert "the same command goes on" in " ".join(out.getvalue().split())
+    assert "going on after 50 of 120 models" in out.getvalue()
+    assert bar.live.posterior().tally == eg.audit(run).judged.tally
+
+
+def test_torch_is_not_needed_to_audit(tmp_path):
+    """Whoever reads a run directory needs none of the libraries that made it."""
+    run = played(tmp_path / "run", **PLAN)
+    import subprocess
+
+    block = "; ".join(f"sys.modules[{name!r}] = None" for name in ("torch", "opacus", "sklearn", "dp_accounting"))
+    code = f"import sys; {block}; import epsgauge as eg; print(repr(eg.audit(eg.Run.open({str(run.path)!r}))))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.startswith("<Audit of path: "), done.stderr
