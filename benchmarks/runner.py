@@ -22,6 +22,8 @@ from timing import machine, on_one_thread, peak_megabytes
 from epsgauge.games.signals import Outcome
 from epsgauge.runner import play
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import Prepared
+from epsgauge.runner.resume import first_entries
 from epsgauge.runner.run import run
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
@@ -152,7 +154,7 @@ def fill(folder: Path, n_stored: int) -> dict[str, np.ndarray]:
     """A run of `n_stored` models with 100 pairs each, written as the runner writes it."""
     rng, m = np.random.default_rng(0), PAIRS
     game = {"train_size": 1000, "pairs_per_model": m, "reference_size": REFERENCE}
-    tables = Plan(name="b", n_models=n_stored, data="digits", trainer="sgd", game=game).tables()
+    plan = Plan(name="b", n_models=n_stored, data="digits", trainer="sgd", game=game)
     arrays = {
         "bits": rng.integers(0, 2, size=(n_stored, m)),
         "pairs": rng.integers(0, 10**5, size=(n_stored, m, 2)),
@@ -160,7 +162,7 @@ def fill(folder: Path, n_stored: int) -> dict[str, np.ndarray]:
         "loss1": rng.normal(size=(n_stored, m)),
         "reference": np.sort(rng.normal(size=(n_stored, REFERENCE)), axis=1),
     }
-    with Store.create(folder / FILE, {"plan": tables}) as store:
+    with Store.create(folder / FILE, first_entries(plan, Prepared("", None, ()))) as store:
         for i in range(n_stored):
             a = {name: array[i] for name, array in arrays.items()}
             store.add(Outcome(i, i, a["bits"], a["pairs"], 1.0, a["loss0"], a["loss1"], a["reference"]))

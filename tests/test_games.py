@@ -1,5 +1,7 @@
 """Games: who is trained on what, with which randomness, and which way the scores point."""
 
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +17,7 @@ from epsgauge.games.seeds import Branch, Stream, generator, training_seed
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import SKETCH_SIZE, Signals, sketch
 from epsgauge.scores.rules import Given, judge
+from epsgauge.trainers.protocol import as_trainer, knows_size
 
 
 def points_of(n=200, seed=0):
@@ -286,3 +289,38 @@ def test_a_large_reference_is_kept_as_order_statistics():
     assert len(kept) == SKETCH_SIZE
     assert np.abs(kept + 1 - np.arange(1, 1001) * 5006 / 1001).max() <= 0.5
     assert np.array_equal(sketch(losses[:1000]), np.sort(losses[:1000]))
+
+
+def test_a_function_is_told_the_nominal_size():
+    seen = []
+
+    def observe(data, points, *, seed, size=None):
+        seen.append((len(data[0]), size))
+        return np.zeros(len(points[0])) + np.arange(len(points[0]))
+
+    game = GameSettings(train_size=40, adjacency="add-remove", reference_size=20)
+    points = points_of()
+    trainer = as_trainer(observe, "observe")
+    for index in range(12):
+        assert experiment(game, trainer, points, roles_of(game, points), 0, index).error is None
+    assert set(seen) == {(39, 40), (40, 40)}
+    assert knows_size(trainer)
+    assert not knows_size(as_trainer(lambda data, points, *, seed: 0, "f"))
+
+
+def test_a_library_that_training_imports_is_seeded_too():
+    """torch is loaded by the first model of a process: its draws are those of any other process."""
+    code = """
+import sys
+from epsgauge.trainers.protocol import Function, observed
+
+def observe(data, points, *, seed):
+    import torch
+    return torch.rand(3)
+
+assert "torch" not in sys.modules
+print(*[observed(Function(observe), None, None, 3, seed=s, size=1).tolist() for s in (5, 5)], sep="|")
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    first, second = out.strip().split("|")
+    assert first == second

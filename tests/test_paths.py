@@ -101,7 +101,8 @@ def test_the_bar_shows_the_posterior_so_far_and_logs_every_look(tmp_path, monkey
     shown = out.getvalue()
     assert "120/120" in shown
     assert ("ε " in shown) == (not blind)
-    assert ("choosing the rule" in shown) == (not blind and not terminal)  # a bar is drawn too seldom to show it here
+    if not terminal:  # a bar is drawn when its time has come, a line after each model
+        assert ("choosing the rule" in shown) == (not blind)
     kinds = [look["kind"] for look in run.looks]
     assert (len(kinds) > 5 and set(kinds) == {"live"}) if not blind else kinds == []
     final = eg.audit(run)
@@ -142,3 +143,30 @@ def test_torch_is_not_needed_to_audit(tmp_path):
     code = f"import sys; {block}; import epsgauge as eg; print(repr(eg.audit(eg.Run.open({str(run.path)!r}))))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.startswith("<Audit of path: "), done.stderr
+
+
+def test_a_given_percentile_means_the_same_to_who_sees_z0(tmp_path):
+    """Guess 0 iff z0's loss is strictly below the percentile; the verdict names that percentile."""
+    run = played(
+        tmp_path / "run",
+        n_models=40,
+        data="digits",
+        trainer={"use": "sgd", "model": "logistic", "epochs": 3, "batch_size": 15},
+        game={"train_size": 30, "reference_size": 49, **GAMES["z0"]},
+        audit={"rule": "given", "percentile": 20.0},
+    )
+    found, signals = eg.audit(run), run.signals()
+    below = signals.loss0[:, 0] < signals.reference[:, 9]  # the tenth smallest of 49
+    assert found.judged.tally == eg.Tally.from_guesses(signals.bits[:, 0], (~below).astype(int))
+    assert "percentile 20 fixed beforehand" in found.verdict.sentence
+    assert found.to_json()["rule"]["percentile"] == 20
+
+
+def test_runs_with_one_seed_are_compared_on_models_that_had_no_say(tmp_path):
+    """Equal seeds share bits and noise: the numbers that chose the rule are judged in no run."""
+    runs = [played(tmp_path / str(k), **{**PLAN, "n_models": 60 + k}) for k in (0, 1)]
+    found = eg.compare(runs)
+    assert [set(r.audit.judged.judged.models) for r in found.runs] == [set(range(20, 60)), set(range(20, 61))]
+    other = played(tmp_path / "z", **{**PLAN, "game": {"train_size": 20, "reference_size": 10}})
+    with pytest.raises(eg.InvalidInput, match="must have one challenge, but have explicit, average"):
+        eg.compare([runs[0], other])

@@ -1,9 +1,12 @@
 """Plans: what they accept, what they refuse and in which words, and what belongs to a run's identity."""
 
 import pickle
+import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import epsgauge
@@ -11,6 +14,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.runner.code import code_of
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import prepare, table
 
 PLAN = {
     "name": "a",
@@ -165,7 +169,7 @@ def test_the_code_of_a_plan_is_its_modules_and_what_they_import_from_beside(tmp_
         (
             "class T:\n    def __init__(self): raise OSError('no disk')",
             "mod_four:T",
-            "could not be made: OSError: no disk",
+            "trainer mod_four:T failed with OSError: no disk",
         ),
     ],
 )
@@ -177,3 +181,71 @@ def test_modules_that_cannot_be_used(tmp_path, monkeypatch, source, use, sentenc
     with pytest.raises(InvalidInput) as error:
         Part("trainer", use).build()
     assert sentence in str(error.value)
+
+
+def test_the_code_of_packages_is_known_by_path(tmp_path):
+    package = tmp_path / "pkg_of_mine"
+    (package / "deep").mkdir(parents=True)
+    for file, text in {
+        "__init__.py": "",
+        "pipe.py": "from pkg_of_mine.train import fit\nfrom . import near\nfrom .deep import utils",
+        "train.py": "def fit(): pass",
+        "near.py": "",
+        "deep/__init__.py": "",
+        "deep/utils.py": "",
+    }.items():
+        (package / file).write_text(text)
+    plan = Plan(**{**PLAN, "trainer": {"use": "pkg_of_mine.pipe:T"}}, folder=tmp_path)
+    names = {"pipe.py", "train.py", "near.py", "deep/__init__.py", "deep/utils.py"}
+    assert names == {name.removeprefix("pkg_of_mine/") for name in code_of(plan)} - {"__init__.py"}
+
+
+def test_a_module_of_another_folder_does_not_pass_for_the_plans_own(tmp_path):
+    """Every `epsgauge init` writes a module of the same name."""
+    for name, eps in (("a", 1.0), ("b", 2.0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same_name.py").write_text(
+            "from epsgauge.trainers.mechanism import LaplaceTrainer\n"
+            f"def make(): return LaplaceTrainer(eps={eps})\n"
+            "class T:\n    def __new__(cls): return make()\n"
+        )
+    plans = [Plan(**{**PLAN, "trainer": {"use": "same_name:T"}}, folder=tmp_path / name) for name in ("a", "b")]
+    assert code_of(plans[0]) != code_of(plans[1])
+    assert table(plans[0]).trainer.eps == 1.0
+    with pytest.raises(InvalidInput, match=r"this process has loaded another same_name, from .*a.same_name\.py"):
+        table(plans[1])
+
+
+def test_data_given_as_objects_are_never_mixed_up():
+    """A new object may have the address of one that is gone."""
+    for value in range(5):
+        plan = Plan(**{**PLAN, "data": (np.arange(50), np.full(50, float(value)))})
+        assert table(plan).points.columns[1][0] == value
+        del plan
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("def privacy(self, n): return {}['x']", "privacy of the trainer broken_promise:T failed with KeyError: 'x'"),
+        ("def privacy(self, n): return 3.0", "must give eg.DPSGD(...), eg.KnownPrivacy(...) or None, but gave float"),
+        ("def privacy(self, n): raise SystemExit(4)", "failed with SystemExit: 4"),
+    ],
+)
+def test_a_promise_that_fails_is_a_sentence(tmp_path, monkeypatch, source, sentence):
+    (tmp_path / "broken_promise.py").write_text(
+        "class T:\n    def train(self, data, *, seed): pass\n    def losses(self, model, points): pass\n    " + source
+    )
+    monkeypatch.delitem(sys.modules, "broken_promise", raising=False)
+    plan = Plan(**{**PLAN, "trainer": {"use": "broken_promise:T"}}, folder=tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        prepare(plan)
+
+
+def test_data_that_leave_are_a_sentence(tmp_path, monkeypatch):
+    (tmp_path / "leaving_data.py").write_text("import sys\ndef data(): sys.exit('no such file')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    plan = Plan(**{**PLAN, "data": "leaving_data:data"}, folder=tmp_path)
+    with pytest.raises(InvalidInput, match="data leaving_data:data failed with SystemExit: no such file"):
+        prepare(plan)

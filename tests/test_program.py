@@ -220,3 +220,25 @@ def test_bad_settings(call, message):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert message in str(caught.value)
+
+
+def test_a_worker_that_ends_takes_its_programs_with_it(tmp_path):
+    """A worker whose parent was killed ends without `finally`: what it has started must not go on."""
+    code = f"""
+import os, threading, time
+from epsgauge.trainers import program
+trainer = program.Program(command=["/bin/sh", "-c", "echo $$ > {tmp_path}/pid; sleep 600"])
+threading.Thread(target=lambda: trainer.observe(([1.0],), ([1.0],), seed=0), daemon=True).start()
+while not (os.path.exists("{tmp_path}/pid") and open("{tmp_path}/pid").read().strip()):
+    time.sleep(0.01)
+program.stop_all_programs()
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    pid = int((tmp_path / "pid").read_text())
+    for _ in range(200):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text().split(")")[1].split()[0] == "Z":
+            return
+        time.sleep(0.05)
+    raise AssertionError("the program is still running")

@@ -239,7 +239,7 @@ def test_choices_that_are_refused(make, sentence):
             {},
             "fit_models must be below the number of models, 4, so that some are left to be judged, but got 4.",
         ),
-        (Split(2), {}, "b is 1 in all rows of the 2 models. Take more fit_models, or give a seed"),
+        (Split(2), {}, "b is 1 in all rows of the 2 models. Take more fit_models, or draw those of a file with a seed"),
         (SameData(), {"candidates": []}, "candidates must be a list of thresholds, but got an array of shape (0,)."),
         (SameData(), {"candidates": [np.nan]}, "candidates must not be NaN"),
         (SameData(), {"delta": 1.0}, "delta must be in [0, 1), but got 1.0."),

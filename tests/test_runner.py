@@ -127,7 +127,9 @@ def test_opening_a_run_imports_none_of_its_code(finished):
 
 def test_neither_workers_nor_executor_nor_order_change_a_signal(finished, tmp_path):
     run(plan(), out=tmp_path / "two", workers=2)
-    with ThreadPoolExecutor(3) as threads:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        run(plan(), out=tmp_path / "processes", executor=processes)
+    with ThreadPoolExecutor(3) as threads, pytest.raises(InvalidInput, match="must not be a pool of threads"):
         run(plan(), out=tmp_path / "threads", executor=threads)
     # backwards: later models first, by asking for them as a run that lacks them
     shutil.copytree(finished, tmp_path / "late")
@@ -136,7 +138,7 @@ def test_neither_workers_nor_executor_nor_order_change_a_signal(finished, tmp_pa
     connection.commit()
     connection.close()
     here(plan(), tmp_path / "late")
-    for name in ("two", "threads", "late"):
+    for name in ("two", "processes", "late"):
         assert blobs(tmp_path / name) == blobs(finished), name
 
 

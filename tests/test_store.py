@@ -14,7 +14,7 @@ from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome
-from epsgauge.runner import looks, store
+from epsgauge.runner import lock, looks, store
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import hold, holder
 from epsgauge.runner.store import Store
@@ -287,3 +287,13 @@ def test_out_must_be_a_folder(tmp_path):
     for bad in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(InvalidInput, match="out must be a folder"), hold(bad):
             pass
+
+
+def test_a_forked_child_does_not_keep_the_lock(tmp_path):
+    with hold(tmp_path / "run"):
+        child = os.fork()
+        if child == 0:
+            os._exit(len(lock._held))  # what the child would keep open
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert len(lock._held) == 1
+        assert holder(tmp_path / "run") == os.getpid()

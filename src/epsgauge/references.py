@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from epsgauge.errors import InvalidInput
+from epsgauge.errors import EpsgaugeError, InvalidInput
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -34,16 +34,28 @@ def load(reference: str, name: str) -> Any:
         raise InvalidInput(
             f"{name} = {reference!r}: there is no module {module_name!r} beside the plan or on Python's path."
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidInput(
             f"{name} = {reference!r}: importing {module_name} failed with {type(error).__name__}: {error}."
         ) from error
+    _check_origin(module, name, reference)
     target: Any = module
     for part in attr.split("."):
         if not hasattr(target, part):
             raise InvalidInput(f"{name} = {reference!r}: {module_name} has no {part!r}.{nearest(part, dir(target))}")
         target = getattr(target, part)
     return target
+
+
+@contextmanager
+def users_code(what: str) -> Iterator[None]:
+    """Around a call of the user's own code: whatever it raises is one sentence that names `what`."""
+    try:
+        yield
+    except EpsgaugeError:
+        raise
+    except (Exception, SystemExit) as error:  # a script may call sys.exit
+        raise InvalidInput(f"{what} failed with {type(error).__name__}: {error}.") from error
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -60,6 +72,25 @@ def plan_folder() -> Path | None:
     return _folder.get()
 
 
+def _check_origin(module: Any, name: str, reference: str) -> None:
+    """Two plans may each have a module of one name beside them; a process can only ever have loaded one of the two."""
+    folder, loaded = plan_folder(), getattr(module, "__file__", None)
+    if folder is None or loaded is None:
+        return
+    wanted = module_file(folder, module.__name__)
+    if wanted is not None and wanted.resolve() != Path(loaded).resolve():
+        raise InvalidInput(
+            f"{name} = {reference!r}: this process has loaded another {module.__name__}, from {loaded}. Use another "
+            "process for this plan, or another name for the module."
+        )
+
+
+def module_file(folder: Path, module: str) -> Path | None:
+    """The file of a module in a folder, if it is there."""
+    stem = folder.joinpath(*module.split("."))
+    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
+
+
 @contextmanager
 def beside(folder: Path | None) -> Iterator[None]:
     """While a plan of this folder is played: a program that it names is found there."""
@@ -72,6 +103,7 @@ def beside(folder: Path | None) -> Iterator[None]:
 
 def search_in(folder: Path | None) -> None:
     """Let modules beside a plan be found, as they are for a script."""
-    if folder is not None and str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-        importlib.invalidate_caches()
+    if folder is None or sys.path[:1] == [str(folder)]:
+        return
+    sys.path[:] = [str(folder), *(place for place in sys.path if place != str(folder))]
+    importlib.invalidate_caches()

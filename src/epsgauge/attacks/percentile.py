@@ -29,7 +29,7 @@ import math
 import numpy as np
 
 from epsgauge.errors import InvalidInput
-from epsgauge.games.signals import Sees, Signals
+from epsgauge.games.signals import SKETCH_SIZE, Sees, Signals
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 
@@ -73,7 +73,7 @@ def threshold(percentile: float, reference_size: int, sees: Sees = "pair") -> fl
         finest = math.ceil(1e6 / (size + 1)) / 1e4  # rounded up, so that what is printed is allowed
         raise InvalidInput(
             f"percentile must be at least 100/(reference_size + 1) = {finest:g} with {size} reference points, but got "
-            f"{number:g}. Take a larger percentile, or a run with a larger reference_size."
+            f"{number:g}. Take a larger percentile, or a run with a larger reference_size, up to {SKETCH_SIZE}."
         )
     return _threshold(k, size, sees)
 

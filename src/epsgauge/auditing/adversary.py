@@ -17,6 +17,7 @@ class Adversary:
     attack: str | None  # None: unknown, the scores were given
     rule: str
     access: str
+    percentile: float | None = None  # that the threshold stands for, of the percentile attack
 
     def __str__(self) -> str:
         name = "the given scores" if self.attack is None else f"attack {self.attack}"
@@ -27,13 +28,12 @@ def adversary(judged: Judged, attack: str | None, signals: Signals | None) -> Ad
     """Of scores (without signals), or of an attack on the signals of a run."""
     if attack is None or signals is None:
         return Adversary(None, _rule(judged, None), "what it sees of a model is not known")
-    return Adversary(attack, _rule(judged, attack), _access(attack, signals))
+    percentile = percentile_of(judged.threshold, signals.sees) if attack == "percentile" else None
+    return Adversary(attack, _rule(judged, percentile), _access(attack, signals), percentile)
 
 
-def _rule(judged: Judged, attack: str | None) -> str:
-    at = f"threshold {judged.threshold:.6g}"
-    if attack == "percentile":
-        at = f"percentile {percentile_of(judged.threshold):.4g}"
+def _rule(judged: Judged, percentile: float | None) -> str:
+    at = f"threshold {judged.threshold:.6g}" if percentile is None else f"percentile {percentile:.4g}"
     if judged.same_data:
         return f"{at} chosen on the data that are judged"
     if isinstance(judged.choice, Split):

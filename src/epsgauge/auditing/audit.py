@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +96,7 @@ class Audit:
         return as_dict(self)
 
 
-def audit(source: Run | Scores, *, seed: int | None = None, record_look: bool = True, **settings: Any) -> Audit:
+def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> Audit:
     """Judge a run as its plan says, or a table of scores; `settings` are those of a plan's `[audit]` table.
 
     The first `fit_models` models of a run choose its rule, by default a sixth of them. Of a table of scores, whose
@@ -120,9 +120,9 @@ def audit(source: Run | Scores, *, seed: int | None = None, record_look: bool = 
             "it out."
         )
     out = audit_run(source, settings)
-    if record_look:
-        source.log_look("audit")
-    return out
+    if source.log_look("audit"):
+        return out
+    return replace(out, warnings=(*out.warnings, f"This look could not be logged: {source.path} cannot be written."))
 
 
 def _audit_scores(scores: Scores, seed: int, changes: dict[str, Any]) -> Audit:
@@ -138,17 +138,19 @@ def _audit_scores(scores: Scores, seed: int, changes: dict[str, Any]) -> Audit:
     )
 
 
-def audit_run(run: Run, changes: dict[str, Any], *, declared: bool = False) -> Audit:
-    """Without logging a look; `declared` says that changes of the rule do not come from a look at this run."""
-    settings = changed(run.plan.audit, changes)
-    cut = run.plan.with_audit(**settings.model_dump()).n_fit
+def audit_run(run: Run, changes: dict[str, Any] | None = None, *, skipped: int | None = None) -> Audit:
+    """Without logging a look. `skipped`: models below this number chose the rule elsewhere, and are not judged."""
+    settings = changed(run.plan.audit, changes or {})
+    cut = run.plan.with_audit(**settings.model_dump()).n_fit if skipped is None else skipped
     signals = run.signals()
+    if skipped is not None:
+        signals = signals[signals.models >= skipped]
     if not len(signals):
         raise InvalidInput(f"no model of {run.path} is done yet, so there is nothing to audit. Run it first.")
     judged = _judge_signals(signals, settings, cut)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
-    lost = level_lost(run, run.plan.audit if declared else settings)
+    lost = level_lost(run, settings if skipped is None else run.declared)
     return _assemble(run.plan.name, judged, settings, signals, run, claim, models, cut, lost)
 
 
@@ -174,7 +176,7 @@ def given_threshold(settings: AuditSettings, signals: Signals) -> float | None:
     """The threshold that the settings give, for the percentile too."""
     if settings.percentile is None:
         return settings.threshold
-    return threshold_at(settings.percentile, signals.reference.shape[1])
+    return threshold_at(settings.percentile, signals.reference.shape[1], signals.sees)
 
 
 def _choice(settings: AuditSettings, threshold: float | None, fit_models: int, seed: int | None) -> Choice:

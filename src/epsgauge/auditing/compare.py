@@ -79,14 +79,13 @@ def compare(
     rule: Literal["shared", "best"] = "shared",
     percentile: float | None = None,
     target_fpr: float | None = None,
-    record_look: bool = True,
     **settings: Any,
 ) -> Comparison:
     """Audit each run and set their posteriors side by side; `settings` are those of a plan's `[audit]` table.
 
-    "shared": the models of the first run that choose its rule choose for all runs, of which then every model is judged.
-    "best": each run chooses its own. Both choose the largest lower bound, or the FPR `target_fpr`. A `percentile` is
-    that of all runs, fixed beforehand.
+    "shared": the models of the first run that choose its rule choose for all runs. Models of these numbers are judged
+    in no run: where seeds are equal they share bits and noise. "best": each run chooses its own. Both choose the
+    largest lower bound, or the FPR `target_fpr`. A `percentile` is that of all runs, fixed beforehand.
     """
     if len(runs) < 2:
         raise InvalidInput(f"a comparison needs two runs or more, but got {len(runs)}.")
@@ -100,11 +99,15 @@ def compare(
     adjacency = _same("adjacency", [run.plan.game.adjacency for run in runs], "They are different promises.")
     delta = _same("delta", [s.delta for s in used], "Pass one delta for all.")
     level = _same("level", [s.level for s in used], "Pass one level for all.")
-    _same("attack", [s.attack for s in used], "Pass one attack for all.")
+    attack = _same("attack", [s.attack for s in used], "Pass one attack for all.")
+    _same("sees", [run.plan.game.sees for run in runs], "They are different adversaries.")
+    _same("challenge", [run.plan.game.challenge for run in runs], "They are different games.")
+    _same("pool_size", [run.plan.game.pool_size for run in runs], "Set one for every m of a comparison.")
+    if attack == "percentile":
+        _same("reference_size", [run.plan.game.reference_size for run in runs], "The rule counts reference losses.")
     said, audits = _audits(runs, rule, settings)
-    if record_look:
-        for run in runs:
-            run.log_look("compare")
+    for run in runs:
+        run.log_look("compare")
     posteriors = [found.posterior for found in audits]
     right = max(float(p.isf(0.005)) for p in posteriors)
     grid = np.unique(np.concatenate([np.linspace(0.0, right, POINTS), *(_quantiles(p) for p in posteriors)]))
@@ -133,7 +136,7 @@ def _audits(runs: Sequence[Run], rule: str, settings: dict[str, Any]) -> tuple[s
         return said, [first, *(audit_run(run, settings) for run in runs[1:])]
     others = {name: value for name, value in settings.items() if name not in OF_A_RULE}
     others |= {"rule": "given", "threshold": first.judged.threshold}
-    rest = [audit_run(run, others, declared=True) for run in runs[1:]]
+    rest = [audit_run(run, others, skipped=runs[0].plan.n_fit) for run in runs[1:]]
     return f"one rule for all: {first.verdict.adversary.rule} of the first run", [first, *rest]
 
 

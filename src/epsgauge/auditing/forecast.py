@@ -35,6 +35,7 @@ def forecast(plan: Plan, tried: Privacy | None = None) -> Forecast:
     """From the plan alone, or with the privacy that a trial found; a user's own code is not imported here."""
     settings, m = plan.audit, plan.game.pairs_per_model
     n_judged = plan.n_models - plan.n_fit
+    plan.data.check_names()
     privacy = tried
     if privacy is None and plan.trainer.built_in:
         privacy = promised(plan, trainer_of(plan))

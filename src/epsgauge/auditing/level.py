@@ -18,6 +18,6 @@ def level_lost(run: Run, settings: AuditSettings) -> str | None:
     if run.extended_after_look:
         return "the run was extended after its results had been seen"
     other = redeclared(run.declared, settings)
-    if other and run.looks:
-        return f"{', '.join(other)} differs from what was declared before results were seen"
+    if other:
+        return f"{', '.join(other)} differs from what the plan declared before results were seen"
     return None

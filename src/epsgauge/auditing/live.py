@@ -10,16 +10,14 @@ import numpy as np
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.audit import given_threshold
 from epsgauge.errors import InvalidInput
-from epsgauge.games.signals import Outcome, Signals
+from epsgauge.games.signals import COLUMNS, Outcome, Signals
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import SameData, judge
 from epsgauge.scores.search import tally_at
-from epsgauge.stats.arrays import Bools
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
 
 CHOOSING = "choosing the rule"
-COLUMNS = ("models", "bits", "pairs", "loss0", "loss1", "reference")
 NONE = Tally(tp=0, tn=0, fp=0, fn=0)
 
 
@@ -90,9 +88,9 @@ class Live:
             if threshold is None:
                 if len(self._over) < self._n_fit:
                     return
-                threshold = self._chosen(_some(signals, signals.models < self._n_fit))
+                threshold = self._chosen(signals[signals.models < self._n_fit])
             self._threshold, self._new = threshold, []
-            signals = _some(signals, signals.models >= self._n_fit)
+            signals = signals[signals.models >= self._n_fit]
         more = tally_at(ATTACKS[self._settings.attack].scores(signals), np.asarray(threshold))
         self._tally = Tally(**{c: getattr(before, c) + getattr(more, c) for c in ("tp", "tn", "fp", "fn")})
         if int(self._tally.n_samples):
@@ -108,7 +106,3 @@ class Live:
 def _joined(parts: list[Signals]) -> Signals:
     columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
     return replace(parts[0], **columns)
-
-
-def _some(signals: Signals, rows: Bools) -> Signals:
-    return replace(signals, **{name: getattr(signals, name)[rows] for name in COLUMNS})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from epsgauge.attacks.percentile import percentile_of
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import Claim, NoClaim
 from epsgauge.auditing.verdict import Verdict
@@ -74,11 +73,10 @@ def _cells(tally: Tally) -> dict[str, int]:
 def _rule(audit: Audit) -> dict[str, Any]:
     choice, threshold = audit.judged.choice, audit.judged.threshold
     chosen = "given" if isinstance(choice, Given) else "same-data" if isinstance(choice, SameData) else "split"
-    by_rank = audit.source == "run" and audit.settings.attack == "percentile"
     return {
         "chosen": chosen,
         "threshold": float(threshold),
-        "percentile": percentile_of(float(threshold)) if by_rank else None,
+        "percentile": audit.verdict.adversary.percentile,
         "fit_models": [int(model) for model in audit.judged.fit_models],
     }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epsgauge.cli.terminal import AsJson, console, print_json
+from epsgauge.errors import InvalidInput
 
 if TYPE_CHECKING:
     from epsgauge.auditing.audit import Audit
@@ -65,22 +66,33 @@ def audit(
         "claimed_adjacency": claimed_adjacency,
     }
     given = {name: value for name, value in settings.items() if value is not None}
-    if percentile is not None or threshold is not None:
-        given |= {"rule": "given", "fit_models": None}
-    elif same_data:
-        given |= {"rule": "same-data", "fit_models": None}
-    judged(audit_of(Run.open(folder), **given), fail_above, fail_on, as_json)
+    judged(audit_of(Run.open(folder), **given, **rule_of(given, same_data)), fail_above, fail_on, as_json)
+
+
+def rule_of(given: dict[str, Any], same_data: bool) -> dict[str, Any]:
+    """The kind of rule that the options mean, and nothing left of another kind that the plan has."""
+    meant = [name for name in ("percentile", "threshold", "fit_models") if name in given]
+    if len(meant) + same_data > 1:
+        options = [f"--{name.replace('_', '-')}" for name in meant] + ["--same-data"] * same_data
+        raise InvalidInput(f"only one of {', '.join(options)} can decide how the rule is chosen. Leave out the others.")
+    if same_data:
+        return {"rule": "same-data"}
+    if not meant:
+        return {}
+    if meant == ["fit_models"]:
+        return {"rule": "split", "percentile": None, "threshold": None}
+    other = "threshold" if meant == ["percentile"] else "percentile"
+    return {"rule": "given", "fit_models": None, other: None}
 
 
 def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json: bool) -> None:
     """Print an audit, then say what a gate says."""
     from epsgauge.auditing.gate import gate
-    from epsgauge.auditing.record import as_dict
     from epsgauge.reporting.audit import show
 
     reasons = gate(found, fail_above=fail_above, fail_on=None if fail_on is None else "violation")
     if as_json:
-        print_json({**as_dict(found), "gate": reasons})
+        print_json({**found.to_json(), "gate": reasons})
     else:
         show(found, console())
     for reason in reasons:

@@ -27,7 +27,6 @@ def demo(
 ) -> None:
     """Train DP-SGD models on handwritten digits, attack them, print the verdict. Again, it goes on where it stopped."""
     from epsgauge.auditing.audit import audit
-    from epsgauge.auditing.record import as_dict
     from epsgauge.reporting.audit import show, show_beside
     from epsgauge.runner.plan import Plan
 
@@ -43,7 +42,7 @@ def demo(
         if not as_json:
             show(audits[name], console(), explained=len(audits) == len(PLANS))
     if as_json:
-        print_json({name: as_dict(found) for name, found in audits.items()})
+        print_json({name: found.to_json() for name, found in audits.items()})
     else:
         show_beside(audits, console())
         typer.echo(

@@ -24,7 +24,12 @@ def export(
     chosen = attack_named(attack or found.plan.audit.attack)
     scores = chosen.scores(found.signals())
     scores.write(out)
-    found.log_look("export")
+    if not found.log_look("export"):
+        typer.echo(f"! this look could not be logged: {folder} cannot be written", err=True)
+    if found.n_failed:
+        typer.echo(
+            f"! {found.n_failed} models failed and have no scores: an audit of the file cannot count them", err=True
+        )
     if as_json:
         print_json({"file": str(out), "rows": len(scores), "attack": chosen.name, "adjacency": scores.adjacency})
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 from typing import Annotated, NoReturn
 
 import typer
@@ -70,8 +71,9 @@ def main() -> None:
         # Typer brings Click's exceptions as its own or as Click's, by its version: they are known by what they can do
         if type(error).__name__ == "Abort":
             sys.exit(130)
-        if not hasattr(error, "format_message"):
-            raise
+        if not hasattr(error, "format_message"):  # a mistake of ours: shown whole, and not with the exit code of a gate
+            traceback.print_exc()
+            sys.exit(2)
         sentence = error.format_message()
         if sentence.startswith("Usage:"):  # no command was given: this is the help
             typer.echo(sentence)

@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from epsgauge.cli.audit import ClaimedAdjacency, ClaimedDelta, ClaimedEps, Delta, FailAbove, FailOn, Level, judged
+from epsgauge.cli.audit import (
+    ClaimedAdjacency,
+    ClaimedDelta,
+    ClaimedEps,
+    Delta,
+    FailAbove,
+    FailOn,
+    Level,
+    judged,
+    rule_of,
+)
 from epsgauge.cli.terminal import AsJson
 
 
@@ -37,14 +47,12 @@ def scores(
         "delta": delta,
         "level": level,
         "fit_models": fit_models,
+        "threshold": threshold,
         "target_fpr": target_fpr,
         "claimed_eps": claimed_eps,
         "claimed_delta": claimed_delta,
         "claimed_adjacency": claimed_adjacency,
     }
-    if threshold is not None:
-        settings |= {"rule": "given", "threshold": threshold}
-    elif same_data:
-        settings |= {"rule": "same-data"}
     given = {name: value for name, value in settings.items() if value is not None}
-    judged(audit_of(table, seed=seed, **given), fail_above, fail_on, as_json)
+    rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
+    judged(audit_of(table, seed=seed, **given, **rule), fail_above, fail_on, as_json)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
-from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.arrays import Bools, Floats, Ints
 
+COLUMNS = ("models", "bits", "pairs", "loss0", "loss1", "reference")
 Sees = Literal["pair", "z0"]
 
 # A larger reference set is kept as so many of its order statistics.
@@ -46,6 +47,10 @@ class Signals:
 
     def __len__(self) -> int:
         return len(self.models)
+
+    def __getitem__(self, rows: Bools) -> Signals:
+        """The models of these rows."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
 
 def sketch(losses: Floats) -> Floats:

@@ -6,27 +6,30 @@ import ast
 import hashlib
 import importlib.util
 import inspect
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from epsgauge.references import is_reference, search_in
+from epsgauge.references import is_reference, module_file, search_in
 from epsgauge.runner.plan import Plan
 
 
 def code_of(plan: Plan) -> dict[str, str]:
-    """File name -> SHA-256 of each module that the plan names, and of what these import from beside them."""
+    """File -> SHA-256 of each module and program that the plan names, and of what these import from beside them.
+
+    Files are named from the plan's folder on. Nothing is imported but packages that hold a module from elsewhere.
+    """
     search_in(plan.folder)
     found: dict[str, str] = {}
-    waiting = [file for file in (_file(name) for name in _named(plan)) if file is not None]
+    waiting = [*_programs(plan), *(file for name in _named(plan) if (file := _file(name, plan.folder)) is not None)]
     while waiting:
         file = waiting.pop()
-        if file.name in found:
-            continue
-        source = file.read_bytes()
-        found[file.name] = hashlib.sha256(source).hexdigest()
-        waiting += [near for name in _imports(source) if (near := _beside(file, name)) is not None]
-    for file in _programs(plan):
-        found[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
+        name = file.name if plan.folder is None else os.path.relpath(file, plan.folder)
+        if name not in found:
+            source = file.read_bytes()
+            found[name] = hashlib.sha256(source).hexdigest()
+            waiting += _imported(file, source, plan.folder)
     for part in (plan.data, plan.trainer):
         if part.target is not None:
             found[part.use] = hashlib.sha256(_source(part.target).encode()).hexdigest()
@@ -47,8 +50,10 @@ def _programs(plan: Plan) -> list[Path]:
     return [file for word in command if (file := plan.folder / str(word)).is_file()]
 
 
-def _file(module: str) -> Path | None:
-    """Where a module is, found without importing it; packages that are installed are known by their version instead."""
+def _file(module: str, folder: Path | None) -> Path | None:
+    """Where a module is; packages that are installed are known by their version instead."""
+    if folder is not None and (beside := module_file(folder, module)) is not None:
+        return beside
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -59,24 +64,25 @@ def _file(module: str) -> Path | None:
     return Path(origin)
 
 
-def _imports(source: bytes) -> set[str]:
+def _imported(file: Path, source: bytes, folder: Path | None) -> Iterator[Path]:
+    """Files that a module imports from its own folder or from that of the plan."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return set()
-    names = set()
+    except (SyntaxError, ValueError):  # a program in another language
+        return
     for node in ast.walk(tree):
+        places = [file.parent] if folder is None else [file.parent, folder]
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-    return names
-
-
-def _beside(file: Path, module: str) -> Path | None:
-    """The file of `module` in the folder of `file`, if it is there."""
-    stem = file.parent.joinpath(*module.split("."))
-    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:  # from . import x: from the package that the file is in, or from one above
+                places = [file.parents[min(node.level, len(file.parents)) - 1]]
+            before = [node.module] if node.module else []
+            names = [*before, *(".".join([*before, alias.name]) for alias in node.names if alias.name != "*")]
+        else:
+            continue
+        for name in names:
+            yield from (near for place in places if (near := module_file(place, name)) is not None)
 
 
 def _source(thing: Any) -> str:

@@ -9,13 +9,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.runner.plan import Plan
+from epsgauge.trainers.program import stop_all_programs
 
 T = TypeVar("T")
 
@@ -95,7 +96,7 @@ class Workers:
             self._pool = None
 
 
-class Given:
+class Lent:
     """The user's executor, which is theirs to start and to stop."""
 
     def __init__(self, plan: Plan, executor: Executor, count: int | None) -> None:
@@ -122,13 +123,18 @@ class Given:
                 job.cancel()
 
 
-def crew_for(plan: Plan, executor: Executor | None, workers: int | None, n_jobs: int) -> Crew:
+def crew_for(plan: Plan, executor: Executor | None, workers: int | None) -> Crew:
     """`executor` if there is one, else so many processes: `workers`, or what the plan says, or one for each core."""
     if workers is not None and (type(workers) is not int or workers < 1):
         raise InvalidInput(f"workers must be a whole number, 1 or more, but got {workers!r}.")
+    if isinstance(executor, ThreadPoolExecutor):
+        raise InvalidInput(
+            "executor must not be a pool of threads: they would share the generators that are seeded for each model. "
+            "Use processes, InProcess(), or none."
+        )
     if executor is not None:
-        return Given(plan, executor, workers)
-    return Workers(plan, min(workers or worker_count(plan), n_jobs))
+        return Lent(plan, executor, workers)
+    return Workers(plan, min(workers or worker_count(plan), plan.n_models))
 
 
 def worker_count(plan: Plan) -> int:
@@ -136,6 +142,16 @@ def worker_count(plan: Plan) -> int:
     import loky
 
     return plan.execution.workers or int(loky.cpu_count())
+
+
+def single(crew: Crew, job: Callable[..., list[T]], *args: Any) -> T:
+    """What one job gives. The plan's code is imported where models are trained, and nowhere else."""
+    try:
+        return crew.submit(job, *args).result()[0]
+    except BrokenExecutor:
+        raise EpsgaugeError(
+            "a worker process died while it read the plan's code and data: it was killed, crashed or ran out of memory."
+        ) from None
 
 
 def results(
@@ -224,6 +240,7 @@ def _leave_with(parent: int) -> None:
     """End when the process that started this one is gone: killed, it cannot say so, and loky's workers would stay."""
     while os.getppid() == parent:
         time.sleep(_ORPHAN_SECONDS)
+    stop_all_programs()
     os._exit(1)
 
 

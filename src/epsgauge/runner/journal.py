@@ -22,8 +22,8 @@ def journal_for(folder: Path, mounts: str | None = None) -> Journal:
     if mounts is None:
         try:
             mounts = Path("/proc/mounts").read_text(errors="replace")
-        except OSError:  # another system than Linux
-            return "WAL"
+        except OSError:  # another system than Linux: this one is safe everywhere
+            return "DELETE"
     kind = _kind(folder.resolve(), mounts)
     remote = kind in _NETWORK or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
     return "DELETE" if remote else "WAL"

@@ -26,6 +26,7 @@ def hold(folder: Path) -> Iterator[None]:
         raise InvalidInput(f"out must be a folder, but {folder} is not. Use a new --out.") from None
     except OSError as error:
         raise InvalidInput(f"the folder {folder} cannot be written: {error.strerror}. Use another --out.") from None
+    _held.add(descriptor)
     try:
         if not _taken(folder, descriptor):
             pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
@@ -35,7 +36,21 @@ def hold(folder: Path) -> Iterator[None]:
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
+        _held.discard(descriptor)
         os.close(descriptor)  # frees the lock; the file stays, since to delete it would race with the next holder
+
+
+_held: set[int] = set()
+
+
+def _let_go() -> None:
+    """A child that was forked has the lock too, and must not keep it when its parent is killed."""
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def holder(folder: Path) -> int | None:

@@ -6,8 +6,8 @@ import dataclasses
 import inspect
 from typing import Any
 
-from epsgauge.errors import EpsgaugeError, InvalidInput
-from epsgauge.references import is_reference, load, nearest
+from epsgauge.errors import InvalidInput
+from epsgauge.references import is_reference, load, nearest, users_code
 
 BUILT_IN: dict[str, dict[str, str]] = {
     "data": {
@@ -62,6 +62,11 @@ class Part:
         """What it is, for the fingerprint and the store."""
         return {"use": self.use, **self.settings}
 
+    def check_names(self) -> None:
+        """Whether the settings of a built-in part are its own; of a user's part that is seen when it is built."""
+        if self.built_in:
+            _check_names(self, load(BUILT_IN[self.kind][self.use], f"{self.kind}.use"))
+
     def build(self) -> Any:
         """The object; a class or function is called with the settings."""
         if self.target is not None:
@@ -74,12 +79,8 @@ class Part:
                 )
             return thing
         _check_names(self, thing)
-        try:
+        with users_code(f"{self.kind} {self.use}"):
             return thing(**self.settings)
-        except EpsgaugeError:
-            raise
-        except Exception as error:
-            raise InvalidInput(f"{self.kind} {self.use} could not be made: {type(error).__name__}: {error}.") from error
 
 
 def _check_names(part: Part, thing: Any) -> None:

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from epsgauge.data.points import Keys, Points, as_points
-from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.errors import InvalidInput
 from epsgauge.games import ranking
 from epsgauge.games.experiment import draw, experiment
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.roles import Roles, assign, candidates, ranked
 from epsgauge.games.signals import Outcome
 from epsgauge.mechanisms.privacy import Privacy
-from epsgauge.references import beside, search_in
-from epsgauge.runner.code import code_of
+from epsgauge.references import beside, search_in, users_code
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
 from epsgauge.stats.arrays import Ints
@@ -41,24 +40,31 @@ class Table:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the store keeps of the code and the data that a plan names."""
+    """What the store keeps of the data and the trainer that a plan names."""
 
     digest: str
     privacy: Privacy | None
     notes: tuple[str, ...]
-    code: dict[str, str]
 
 
-_tables: dict[str, Table] = {}
+_last: tuple[Plan, Table] | None = None
 
 
 def table(plan: Plan) -> Table:
-    """Data and trainer of a plan, made once in a process."""
-    key = f"{plan.fingerprinted()} {plan.folder} {id(plan.data.target)} {id(plan.trainer.target)}"
-    if key not in _tables:
-        _tables.clear()  # one plan at a time: data may be large
-        _tables[key] = _build(plan)
-    return _tables[key]
+    """Data and trainer of a plan, made once in a process; one plan at a time, as data may be large."""
+    global _last
+    if _last is None or not _same(_last[0], plan):
+        _last = None
+        _last = plan, _build(plan)
+    return _last[1]
+
+
+def _same(held: Plan, plan: Plan) -> bool:
+    """Whether both are made of the same parts; `held` is kept, so that no new object can pass for an old one."""
+    if held is plan:
+        return True
+    objects = held.data.target is plan.data.target and held.trainer.target is plan.trainer.target
+    return objects and held.folder == plan.folder and held.fingerprinted() == plan.fingerprinted()
 
 
 def trainer_of(plan: Plan) -> Trainer | Observer:
@@ -69,28 +75,21 @@ def trainer_of(plan: Plan) -> Trainer | Observer:
 
 
 def _build(plan: Plan) -> Table:
-    trainer = trainer_of(plan)
-    try:
-        raw = plan.data.build()
-    except EpsgaugeError:
-        raise
-    except Exception as error:
-        raise InvalidInput(f"data {plan.data.use} failed with {type(error).__name__}: {error}.") from error
-    points = as_points(raw, plan.data.use)
-    n_data, canaries = len(points), np.empty((0, 2), np.int64)
-    if plan.canaries is not None:
-        points, canaries = _with_canaries(plan, plan.canaries, raw, points)
+    with beside(plan.folder):
+        trainer = trainer_of(plan)
+        with users_code(f"data {plan.data.use}"):
+            raw = plan.data.build()
+        points = as_points(raw, plan.data.use)
+        n_data, canaries = len(points), np.empty((0, 2), np.int64)
+        if plan.canaries is not None:
+            points, canaries = _with_canaries(plan, plan.canaries, raw, points)
     return Table(points, len(points) - n_data, canaries, trainer, cache(points.keys))
 
 
 def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Points, Ints]:
     """The user's pairs as appended indices: first all z1, then all z0; an add-remove game has no z0."""
-    try:
+    with users_code(f"canaries {part.use}"):
         zeros, ones = part.build()(raw)
-    except EpsgaugeError:
-        raise
-    except Exception as error:
-        raise InvalidInput(f"canaries {part.use} failed with {type(error).__name__}: {error}.") from error
     n_data, m = len(points), plan.game.pairs_per_model
     points = points.extended(ones)
     k = len(points) - n_data
@@ -117,11 +116,11 @@ def _split(plan: Plan) -> tuple[Ints, Ints]:
     return candidates(plan.game, on.keys(), plan.seed, on.n_canary_points)
 
 
-def cut(plan: Plan, rankings: list[Ranking] | None) -> Roles:
+def cut(plan: Plan, rankings: list[Ranking] | None) -> list[Roles]:
     """Reference, base and pool; `rankings` are those of all ranking models where the plan asks for the worst points."""
     reference, others = _split(plan)
     worst = None if rankings is None else ranking.worst_first(ranked(plan.game, others), rankings)
-    return assign(plan.game, reference, others, table(plan).canaries, worst)
+    return [assign(plan.game, reference, others, table(plan).canaries, worst)]
 
 
 def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
@@ -157,10 +156,17 @@ def promised(plan: Plan, trainer: Trainer | Observer) -> Privacy | None:
     """What the trainer says of itself at the size of the plan's training sets."""
     if plan.control or not isinstance(trainer, Accountable):
         return None
-    return trainer.privacy(plan.game.train_size)
+    with users_code(f"privacy of the trainer {plan.trainer.use}"):
+        found = trainer.privacy(plan.game.train_size)
+    if found is None or isinstance(found, Privacy):
+        return found
+    raise InvalidInput(
+        f"privacy(n) of the trainer {plan.trainer.use} must give eg.DPSGD(...), eg.KnownPrivacy(...) or None, but gave "
+        f"{type(found).__name__}."
+    )
 
 
-def prepare(plan: Plan) -> Prepared:
+def prepare(plan: Plan) -> list[Prepared]:
     """Import the plan's code, read its data, and note what a resume must find again."""
     on = table(plan)
     notes = []
@@ -170,4 +176,4 @@ def prepare(plan: Plan) -> Prepared:
             "steps from len(data), they differ by one point between the two worlds of an add-remove game."
         )
     digest = hashlib.sha256(on.keys().tobytes()).hexdigest()
-    return Prepared(digest, promised(plan, on.trainer), tuple(notes), code_of(plan))
+    return [Prepared(digest, promised(plan, on.trainer), tuple(notes))]

@@ -9,6 +9,7 @@ from typing import Any
 
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms import privacy as promises
+from epsgauge.runner.code import code_of
 from epsgauge.runner.fingerprint import differences, fingerprint
 from epsgauge.runner.looks import read_looks
 from epsgauge.runner.plan import Plan
@@ -29,7 +30,7 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
         "declared": plan.tables()["audit"],
         "fingerprint": fingerprint(plan, prepared.digest),
         "digest": prepared.digest,
-        "code": prepared.code,
+        "code": code_of(plan),
         "privacy": promises.to_json(prepared.privacy),
         "notes": list(prepared.notes),
         "process": {"token": _token(), "parts": parts} if parts else None,
@@ -102,7 +103,8 @@ def entries_of_resume(store: Store, folder: Path, plan: Plan) -> dict[str, Any]:
 def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str, Any]:
     """What is added when models are going to be played by this process."""
     entries: dict[str, Any] = {"sessions": [*(store.get("sessions") or []), provenance(plan.folder)]}
-    changed = changed_code(store, prepared.code)
+    code = code_of(plan)
+    changed = changed_code(store, code)
     if changed:
         accepted = [*(store.get("accepted_code") or []), {"time": now(), "files": changed}]
         notes = list(store.get("notes") or [])
@@ -110,7 +112,7 @@ def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str
             notes.append(
                 f"The trainer's promise changed with its code, now {prepared.privacy}; the first one is judged."
             )
-        entries |= {"accepted_code": accepted, "code": prepared.code, "notes": notes}
+        entries |= {"accepted_code": accepted, "code": code, "notes": notes}
     return entries
 
 

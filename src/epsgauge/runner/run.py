@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +17,12 @@ from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.games.signals import Outcome
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
-from epsgauge.runner.executors import DIED_TWICE, Crew, crew_for, results
+from epsgauge.runner.executors import DIED_TWICE, Crew, crew_for, results, single
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.store import FILE, Store
+from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run
 
 __all__ = ["Run", "run"]
@@ -46,33 +49,38 @@ def run(
         )
     watch = Watch() if watch is None else watch
     folder, file = Path(out), Path(out) / FILE
-    with hold(folder):
+    with hold(folder), _at_work(crew_for(plan, executor, workers)) as crew:
         if not Store.is_begun(file):
             watch.stage("preparing")
-            store = Store.create(file, resume.first_entries(plan, play.prepare(plan)))
+            store = Store.create(file, resume.first_entries(plan, single(crew, play.prepare)))
         else:
             store = Store.write(file)
             try:
-                _resume(store, folder, plan, watch, retry_failed=retry_failed, accept=accept_changed_code)
+                _resume(store, folder, plan, crew, watch, retry_failed=retry_failed, accept=accept_changed_code)
             except BaseException:
                 store.close()
                 raise
         with store:
             indices = _remaining(store, plan, retry_failed)
             if indices:
-                ranking = plan.game.ranking_models if plan.game.challenge == "worst" else 0
-                crew = crew_for(plan, executor, workers, max(len(indices), ranking))
-                at_once = True
-                try:
-                    roles = _roles(store, plan, crew, watch, retry_failed)
-                    _play(store, folder, plan, roles, crew, watch, indices)
-                    at_once = False
-                finally:
-                    crew.leave(at_once=at_once)
+                roles = _roles(store, plan, crew, watch, retry_failed)
+                _play(store, folder, plan, roles, crew, watch, indices)
         return Run.open(folder)
 
 
-def _resume(store: Store, folder: Path, plan: Plan, watch: Watch, *, retry_failed: bool, accept: bool) -> None:
+@contextmanager
+def _at_work(crew: Crew) -> Iterator[Crew]:
+    at_once = True
+    try:
+        yield crew
+        at_once = False
+    finally:
+        crew.leave(at_once=at_once)
+
+
+def _resume(
+    store: Store, folder: Path, plan: Plan, crew: Crew, watch: Watch, *, retry_failed: bool, accept: bool
+) -> None:
     """Check that this is the same run; where nothing is left to play, without touching the data."""
     resume.check_plan(store, folder, plan)
     resume.check_code(store, folder, code_of(plan), accept=accept)
@@ -80,7 +88,7 @@ def _resume(store: Store, folder: Path, plan: Plan, watch: Watch, *, retry_faile
     if _remaining(store, plan, retry_failed):
         resume.check_process(store, folder, plan)
         watch.stage("preparing")
-        prepared = play.prepare(plan)
+        prepared = single(crew, play.prepare)
         resume.check_data(store, folder, prepared)
         entries |= resume.entries_of_session(store, plan, prepared)
     store.put(entries)
@@ -97,9 +105,10 @@ def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: boo
     """Which points are what: cut once, after ranking where the plan asks for the worst, and stored."""
     arrays = store.arrays()
     if arrays:
-        return Roles.from_arrays(arrays)
+        with unharmed(store.file):
+            return Roles.from_arrays(arrays)
     rankings = _rankings(store, plan, crew, watch, retry_failed) if plan.game.challenge == "worst" else None
-    roles = play.cut(plan, rankings)
+    roles = single(crew, play.cut, rankings)
     store.put_arrays(roles.to_arrays())
     return roles
 

@@ -20,6 +20,7 @@ from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome, Signals
 from epsgauge.runner.journal import journal_for
+from epsgauge.runner.lock import holder
 from epsgauge.runner.trouble import damaged, in_words
 from epsgauge.stats.arrays import Floats, Ints
 
@@ -86,7 +87,8 @@ class Store:
     def read(cls, file: Path) -> Self:
         """Open for looking only, also while another process writes."""
         uri = f"{file.resolve().as_uri()}?mode=ro"
-        if not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists():
+        alone = not Path(f"{file}-wal").exists() and holder(file.parent) is None
+        if alone and not os.access(file.parent, os.W_OK):
             uri += "&immutable=1"  # nobody writes here, and SQLite could not make the files that it shares with writers
         return cls._checked(cls._opened(file, uri, writes=False))
 

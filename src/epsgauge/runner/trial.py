@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from epsgauge.games.roles import assign, candidates, ranked
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import beside
-from epsgauge.runner.executors import crew_for
+from epsgauge.runner.executors import crew_for, single
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import prepare, table
 from epsgauge.stats.arrays import Floats, Ints
@@ -37,21 +36,16 @@ class Trial:
 
 def try_out(plan: Plan) -> Trial:
     """The trial in a worker process, as a run would have it."""
-    crew = crew_for(plan, None, 1, 1)
+    crew = crew_for(plan, None, 1)
     try:
-        return crew.submit(attempt).result()[0]
-    except BrokenExecutor:
-        raise InvalidInput(
-            f"the worker process died while it trained with {plan.trainer.use}: it was killed, crashed or ran out of "
-            "memory."
-        ) from None
+        return single(crew, attempt)
     finally:
         crew.leave(at_once=True)
 
 
 def attempt(plan: Plan) -> list[Trial]:
     """Train model 0 twice with its own seed and once with that of model 1."""
-    prepared, on, game = prepare(plan), table(plan), plan.game
+    prepared, on, game = prepare(plan)[0], table(plan), plan.game
     reference, others = candidates(game, on.keys(), plan.seed, on.n_canary_points)
     roles = assign(game, reference, others, on.canaries, ranked(game, others))  # any pool will do for a trial
     drawn = draw(game, roles, plan.seed, 0)

@@ -15,6 +15,15 @@ def damaged(file: Path, how: str) -> InvalidInput:
 
 
 @contextmanager
+def unharmed(file: Path) -> Iterator[None]:
+    """Around reading what a store holds: values that nobody could have written are damage."""
+    try:
+        yield
+    except (InvalidInput, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise damaged(file, f"{type(error).__name__}: {error}") from error
+
+
+@contextmanager
 def in_words(file: Path) -> Iterator[None]:
     """What SQLite says, as one sentence with a remedy."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from epsgauge.runner.parts import BUILT_IN, Part
 from epsgauge.runner.plan import AuditSettings, Plan
 from epsgauge.runner.progress import Progress
 from epsgauge.runner.store import FILE, Store
-from epsgauge.runner.trouble import damaged
+from epsgauge.runner.trouble import damaged, unharmed
 from epsgauge.stats.arrays import Ints
 
 
@@ -51,7 +51,7 @@ class Run:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
         folder = Path(path)
-        with _store(folder) as store:
+        with _store(folder) as store, unharmed(store.file):
             sessions = store.get("sessions") or [{}]
             return cls(
                 folder,
@@ -107,9 +107,7 @@ class Run:
             signals = store.signals(self.plan.game)
         if np.array_equal(signals.models, self.done):
             return signals
-        keep = np.isin(signals.models, self.done)
-        fields = ("models", "bits", "pairs", "loss0", "loss1", "reference")
-        return replace(signals, **{name: getattr(signals, name)[keep] for name in fields})
+        return signals[np.isin(signals.models, self.done)]
 
     def log_look(self, kind: str) -> bool:
         """Record that results were seen; False where the folder cannot be written."""
@@ -165,7 +163,7 @@ def stored_plan(store: Store) -> Plan:
 def _declared(store: Store) -> AuditSettings:
     try:
         return AuditSettings(**store.get("declared"))
-    except (ValidationError, TypeError) as error:
+    except ValidationError as error:
         raise damaged(store.file, "what its plan declared cannot be read") from error
 
 

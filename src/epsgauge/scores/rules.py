@@ -170,7 +170,7 @@ def _check_both_bits(fit: Scores, choice: Split | SameData) -> None:
         raise InvalidInput(f"the scores that choose the rule must have both bits, but b is {fit.bit[0]} in all rows.")
     raise InvalidInput(
         f"the models that choose the rule must have both bits, but b is {fit.bit[0]} in all rows of the "
-        f"{choice.fit_models} models. Take more fit_models, or give a seed so that they are drawn at random."
+        f"{choice.fit_models} models. Take more fit_models, or draw those of a file with a seed."
     )
 
 

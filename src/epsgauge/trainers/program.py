@@ -109,11 +109,13 @@ class Program:
                 f"command must be a program that can be started, but {arguments[0]!r}: {error}."
             ) from None
         code: int | None = None
+        _running.add(process.pid)
         try:
             with suppress(subprocess.TimeoutExpired):
                 code = process.wait(self.timeout)
         finally:  # Ctrl-C comes here too
             _kill_group(process)
+            _running.discard(process.pid)
         if code is None:
             raise ProgramFailed(
                 f"program {arguments[0]} must end within timeout = {self.timeout:g} seconds, but it was still running "
@@ -122,11 +124,25 @@ class Program:
         return code
 
 
+_running: set[int] = set()  # leaders of process groups that this process has started
+
+
+def stop_all_programs() -> None:
+    """Before a process ends without its `finally` blocks."""
+    for leader in list(_running):
+        _kill(leader)
+
+
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """The program and its children. A group that is empty is gone, and that is what is wanted."""
-    with suppress(ProcessLookupError, PermissionError):  # macOS answers the latter for a group of zombies
-        os.killpg(process.pid, signal.SIGKILL)
+    """The program and its children."""
+    _kill(process.pid)
     process.wait()
+
+
+def _kill(leader: int) -> None:
+    """A group that is empty is gone, and that is what is wanted."""
+    with suppress(ProcessLookupError, PermissionError):  # macOS answers the latter for a group of zombies
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _tail(output: IO[bytes]) -> str:

@@ -58,8 +58,8 @@ class Function:
 
     function: Any
 
-    def observe(self, data: Any, points: Any, *, seed: int) -> ArrayLike:
-        losses: ArrayLike = self.function(data, points, seed=seed)
+    def observe(self, data: Any, points: Any, *, seed: int, **more: Any) -> ArrayLike:
+        losses: ArrayLike = self.function(data, points, seed=seed, **more)
         return losses
 
 
@@ -83,6 +83,8 @@ def takes(function: Any, keyword: str) -> bool:
 
 def knows_size(trainer: Trainer | Observer) -> bool:
     """Whether it computes its constants from the nominal size, and not from the data that it is given."""
+    if isinstance(trainer, Function):
+        return takes(trainer.function, "size")
     return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, "size")
 
 
@@ -108,6 +110,15 @@ def seed_everything(seed: int) -> None:
 
 def observed(trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int) -> Floats:
     """Losses on `points` of a model trained on `data`, checked."""
+    had_torch = "torch" in sys.modules
+    losses = _observed(trainer, data, points, n_points, seed=seed, size=size)
+    if "torch" in sys.modules and not had_torch:
+        # the training imported it, so that its generator was not seeded: this first model of a process is had again
+        losses = _observed(trainer, data, points, n_points, seed=seed, size=size)
+    return losses
+
+
+def _observed(trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int) -> Floats:
     seed_everything(seed)
     extra = {"size": size} if knows_size(trainer) else {}
     if isinstance(trainer, Trainer):
