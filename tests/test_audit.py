@@ -287,7 +287,7 @@ def test_a_run_cut_short_does_not_keep_its_level(tmp_path):
     out = tmp_path / "a"
     a = audit(stopped(small_plan(), out, 30))
     assert not a.level_kept
-    assert "30 of 40 models" in a.level_lost
+    assert "30 of 40 models" in a.lost.why
     assert a["clopper-pearson"].promise == "estimate"
     assert a["bayes"].promise == "credible"
     assert "The level was not kept" in a.verdict.sentence
@@ -299,23 +299,35 @@ def test_a_run_cut_short_does_not_keep_its_level(tmp_path):
     # extended after the looks: not kept, though complete
     c = audit(played(small_plan(45), out))
     assert (c.models.done, c.looks) == (45, 2)
-    assert "extended" in c.level_lost
+    assert "extended" in c.lost.why
 
 
-def test_another_attack_after_a_look_does_not_keep_the_level(tmp_path):
+def test_a_rule_that_was_not_declared_does_not_keep_the_level(tmp_path):
+    """Whoever may change it after a look picks the result: no row promises anything then."""
     out = played(small_plan(), tmp_path / "a")
     # already at the first look: or there would be two verdicts to pick from
-    assert "attack differs" in audit_run(out, {"attack": "loss"}).level_lost
+    other = audit_run(out, {"attack": "loss"})
+    assert "attack differs from what the plan declared" in other.lost.why
+    assert {row.promise for row in other.rows} == {"estimate"}
     assert audit(out).level_kept
     assert audit(out).level_kept  # as declared, however often
-    assert audit(out, level=0.5).level_kept  # no matter of the verdict
-    later = played(out.plan.with_audit(verdict_level=0.8), tmp_path / "a")  # a plan that was edited after the look
-    assert "verdict_level differs from what the plan declared" in audit(later).level_lost
-    assert "delta differs from what the plan declared" in audit(out, delta=1e-3).level_lost
-    assert (
-        "attack, verdict_level differs from what the plan declared"
-        in audit(out, attack="loss", verdict_level=0.8).level_lost
-    )
+    assert audit(out, level=0.5).level_kept  # what is shown does not choose
+    assert "delta differs" in audit(out, delta=1e-3).lost.why  # the search maximises ε at this δ
+    given = {"rule": "given", "threshold": 0.0}
+    fixed = played(small_plan().with_audit(fit_models=None, **given), tmp_path / "b")
+    assert audit(fixed, delta=1e-3, level=0.5).level_kept  # bounds on rates hold at every δ and level
+    claim = {"claimed_eps": 1.0, "claimed_delta": 1e-3, "claimed_adjacency": "substitute"}
+    assert audit(out, **claim).level_kept
+
+
+def test_another_verdict_than_declared_is_only_an_estimate(tmp_path):
+    out = played(small_plan(), tmp_path / "a")
+    audit(out)
+    later = audit(played(out.plan.with_audit(verdict_level=0.8), tmp_path / "a"))  # a plan edited after the look
+    assert "verdict_level differs from what the plan declared" in later.lost.why
+    assert [row.promise for row in later.rows] == ["credible", "estimate", "estimate"]
+    found = compare([out, played(out.plan.with_audit(verdict_level=0.8), tmp_path / "a")], rule="shared")
+    assert not found.runs[1].audit.level_kept
 
 
 def test_a_look_is_recorded_unless_told_not_to(tmp_path):
@@ -542,8 +554,24 @@ def test_too_few_models_to_judge(tmp_path):
     with pytest.raises(InvalidInput, match="the first 6 models choose the rule, and no other one is done"):
         audit(early)
     none = replace(early, done=np.empty(0, np.int64))
-    with pytest.raises(InvalidInput, match=r"no model of .* is done yet"):
+    with pytest.raises(InvalidInput, match=r"no model of .* is done, so there is nothing to audit"):
         audit(none)
     late = replace(played(plan(n_models=40), out), done=np.arange(6, 20))
     with pytest.raises(InvalidInput, match="the first 6 models choose the rule, but none of them is done"):
         audit(late)
+
+
+def test_code_that_changed_during_a_run_leaves_no_promise(tmp_path):
+    run = replace(played(small_plan(), tmp_path / "a"), code_changed=True)
+    found = audit_run(run)
+    assert found.lost.why == "the code changed during the run"
+    assert {row.promise for row in found.rows} == {"estimate"}
+
+
+def test_a_violation_by_an_estimate_says_that_it_proves_nothing(tmp_path):
+    scores = responses(3.0, 400)
+    claim = {"claimed_eps": 0.1, "claimed_delta": 1e-5, "claimed_adjacency": "substitute"}
+    assert "does not hold" in audit(scores, **claim).verdict.sentence
+    sentence = audit(scores, rule="same-data", **claim).verdict.sentence
+    assert sentence.startswith("Violation by an estimate, which proves nothing: ")
+    assert "does not hold" not in sentence

@@ -388,3 +388,42 @@ def test_check_refuses_a_misspelt_setting_of_the_data(tmp_path):
     (tmp_path / "plan.toml").write_text(plan_text().replace("size = 60", "sizee = 60"))
     with pytest.raises(eg.InvalidInput, match=r'data.sizee is not a setting of zeros, .* Did you mean "size"\?'):
         ask("check", tmp_path / "plan.toml")
+
+
+def test_what_training_prints_is_not_in_the_answer(tmp_path):
+    (tmp_path / "chatty.py").write_text(
+        "import os\nimport numpy as np\n"
+        "def observe(data, points, *, seed):\n"
+        "    print('epoch 1')\n    os.write(1, b'epoch 2')\n"
+        "    return np.random.default_rng(seed).random(len(points[0]))\n"
+    )
+    text = plan_text(n_models=62, challenge="", attack="loss").replace('"laplace"\neps = 2.0', '"chatty:observe"')
+    (tmp_path / "plan.toml").write_text(text)
+    args = ["run", tmp_path / "plan.toml", "-o", tmp_path / "run", "--json", "--workers", "1"]
+    done = subprocess.run([sys.executable, "-m", "epsgauge", *args], capture_output=True, text=True)
+    assert json.loads(done.stdout)["n_done"] == 62
+    assert "epoch 2" in done.stderr
+
+
+def test_fit_models_played_again_after_a_look_lose_the_level(tmp_path):
+    (tmp_path / "sometimes.py").write_text(
+        "import pathlib\nimport numpy as np\nHERE = pathlib.Path(__file__).parent\n"
+        "def observe(data, points, *, seed):\n"
+        "    if seed % 2 and not (HERE / 'mended').exists():\n        raise OSError('not yet')\n"
+        "    return np.random.default_rng(seed).random(len(points[0]))\n"
+    )
+    text = plan_text(n_models=80, challenge="", attack="loss").replace('"laplace"\neps = 2.0', '"sometimes:observe"')
+    (tmp_path / "plan.toml").write_text(text)
+    run = ["run", tmp_path / "plan.toml", "-o", tmp_path / "run", "--workers", 1, "--blind"]
+    ask(*run, code=3)
+    assert eg.audit(eg.Run.open(tmp_path / "run")).level_kept
+    (tmp_path / "mended").write_text("")
+    ask(*run, "--retry-failed")
+    found = eg.audit(eg.Run.open(tmp_path / "run"))
+    assert "models that choose the rule were played again" in found.lost.why
+
+
+def test_a_gate_that_could_not_have_failed_says_so(runs):
+    done = CliRunner().invoke(app, ["audit", str(runs / "leaky"), "--fail-above", "50"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "this gate could not have failed: so few models show at most ε = 3." in done.stderr

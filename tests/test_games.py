@@ -324,3 +324,14 @@ print(*[observed(Function(observe), None, None, 3, seed=s, size=1).tolist() for 
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     first, second = out.strip().split("|")
     assert first == second
+
+
+def test_a_canary_is_never_changed_to_fit():
+    texts = Arrays((np.array(["ab", "cd"]), np.array([1, 2])))
+    longer = texts.extended((np.array(["a very long canary"]), np.array([3])))
+    assert longer.columns[0][2] == "a very long canary"
+    with pytest.raises(InvalidInput, match="must fit the type of the data's points, int64, but canary 0 does not"):
+        texts.extended((np.array(["x"]), np.array([1.9])))
+    with pytest.raises(InvalidInput, match="uint8, but canary 1 does not"):
+        Arrays((np.zeros(3, np.uint8),)).extended((np.array([5, 300]),))
+    assert Arrays((np.zeros(3, np.float32),)).extended((np.array([0.1]),)).columns[0].dtype == np.float32

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,3 +171,14 @@ def test_runs_with_one_seed_are_compared_on_models_that_had_no_say(tmp_path):
     other = played(tmp_path / "z", **{**PLAN, "game": {"train_size": 20, "reference_size": 10}})
     with pytest.raises(eg.InvalidInput, match="must have one challenge, but have explicit, average"):
         eg.compare([runs[0], other])
+
+
+def test_the_crafted_canaries_of_the_demo_are_found(tmp_path):
+    """The demo's plan with less noise, so that few models suffice: a guaranteed bound above 0, and below the claim."""
+    shipped = eg.Plan.read(Path(__file__).parent.parent / "examples" / "digits-canary.toml")
+    less = {**shipped.trainer.identity(), "noise_multiplier": 1.5}
+    plan = shipped.changed(trainer=less, n_models=140, audit={**shipped.audit.model_dump(), "fit_models": 40})
+    found = eg.audit(eg.run(plan, out=tmp_path / "run", executor=InProcess()))
+    assert found["clopper-pearson"].promise == "guaranteed"
+    assert 0 < found.lower_bound < found.claim.eps
+    assert found.claim.source == "accountant"

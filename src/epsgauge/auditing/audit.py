@@ -12,7 +12,7 @@ from epsgauge.attacks.percentile import threshold as threshold_at
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
-from epsgauge.auditing.level import level_lost
+from epsgauge.auditing.level import Lost, level_lost
 from epsgauge.auditing.one_sided import OneSided
 from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, as_warned, promise_of, rows
 from epsgauge.auditing.settings import changed
@@ -55,7 +55,7 @@ class Audit:
     verdict: Verdict
     models: Models
     pairs_per_model: int
-    level_lost: str | None  # why the level was not kept
+    lost: Lost | None  # where the level was not kept, and why
     looks: int  # at the results before this one
     warnings: tuple[str, ...]
 
@@ -74,7 +74,7 @@ class Audit:
 
     @property
     def level_kept(self) -> bool:
-        return self.level_lost is None
+        return self.lost is None
 
     def __getitem__(self, method: str) -> AuditRow:
         return {row.method: row for row in self.rows}[method]
@@ -132,7 +132,7 @@ def _audit_scores(scores: Scores, seed: int, changes: dict[str, Any]) -> Audit:
     settings = changed(AuditSettings(), changes)
     n = len(scores.models)
     choice = _choice(settings, settings.threshold, settings.fit_models or max(1, n // 6), seed)
-    judged = judge(scores, choice, delta=settings.delta, level=settings.level)
+    judged = judge(scores, choice, delta=settings.delta)
     return _assemble(
         "scores", judged, settings, None, None, promises(settings, None, scores.adjacency), Models(n, n, 0)
     )
@@ -146,11 +146,12 @@ def audit_run(run: Run, changes: dict[str, Any] | None = None, *, skipped: int |
     if skipped is not None:
         signals = signals[signals.models >= skipped]
     if not len(signals):
-        raise InvalidInput(f"no model of {run.path} is done yet, so there is nothing to audit. Run it first.")
+        remedy = "Play those that failed again with --retry-failed." if run.n_failed else "Run it first."
+        raise InvalidInput(f"no model of {run.path} is done, so there is nothing to audit. {remedy}")
     judged = _judge_signals(signals, settings, cut)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
-    lost = level_lost(run, settings if skipped is None else run.declared)
+    lost = level_lost(run, settings, shared=skipped is not None)
     return _assemble(run.plan.name, judged, settings, signals, run, claim, models, cut, lost)
 
 
@@ -169,7 +170,7 @@ def _judge_signals(signals: Signals, settings: AuditSettings, cut: int) -> Judge
         )
     choice = _choice(settings, given_threshold(settings, signals), cut, None)
     candidates = attack.candidates(signals)
-    return judge(attack.scores(signals), choice, delta=settings.delta, level=settings.level, candidates=candidates)
+    return judge(attack.scores(signals), choice, delta=settings.delta, candidates=candidates)
 
 
 def given_threshold(settings: AuditSettings, signals: Signals) -> float | None:
@@ -196,7 +197,7 @@ def _assemble(
     promised: Promises,
     models: Models,
     cut: int = 0,
-    lost: str | None = None,
+    lost: Lost | None = None,
 ) -> Audit:
     adjacency = judged.judged.adjacency
     failed = [] if run is None else [f for f in run.failed if f.index >= cut]
@@ -217,7 +218,7 @@ def _assemble(
         adversary(judged, None if run is None else settings.attack, signals),
         adjacency,
     )
-    caveats = () if lost is None else (f"The level was not kept: {lost}.",)
+    caveats = () if lost is None else (f"The level was not kept: {lost.why}.",)
     ruled = verdict(
         promised.claim,
         evidence,
@@ -228,7 +229,7 @@ def _assemble(
         caveats=caveats,
     )
     warnings = (
-        *(f"The level was not kept: {lost}. Guaranteed rows are estimates." for _ in caveats),
+        *caveats,
         *_failures(failed, models),
         *promised.notes,
         *cautions(as_warned(result, found)),
@@ -248,7 +249,7 @@ def _assemble(
         verdict=ruled,
         models=models,
         pairs_per_model=m,
-        level_lost=lost,
+        lost=lost,
         looks=0 if run is None else len(run.looks),
         warnings=warnings,
     )

@@ -163,7 +163,8 @@ def _quantiles(posterior: Posterior) -> Floats:
 def _labels(runs: Sequence[Run]) -> list[str]:
     """The names of the plans where they differ, else the folders."""
     names = [run.plan.name for run in runs]
-    return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
+    paths = [str(run.path) for run in runs]
+    return names if len(set(names)) == len(names) else paths
 
 
 def _same(name: str, values: list[T], remedy: str) -> T:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.claim import Claim, NoClaim, promises
-from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.runner.executors import worker_count
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import promised, trainer_of
+from epsgauge.runner.trial import Trial
 from epsgauge.stats.sizing import largest_eps
 
 
@@ -31,16 +31,16 @@ class Forecast:
     warnings: tuple[str, ...]
 
 
-def forecast(plan: Plan, tried: Privacy | None = None) -> Forecast:
-    """From the plan alone, or with the privacy that a trial found; a user's own code is not imported here."""
+def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
+    """From the plan alone, or with what a trial found; a user's own code is not imported here."""
     settings, m = plan.audit, plan.game.pairs_per_model
     n_judged = plan.n_models - plan.n_fit
     plan.data.check_names()
-    privacy = tried
+    privacy = None if trial is None else trial.privacy
     if privacy is None and plan.trainer.built_in:
         privacy = promised(plan, trainer_of(plan))
     found = promises(settings, privacy, plan.game.adjacency, control=plan.control)
-    unknown = privacy is None and not plan.trainer.built_in and settings.claimed_eps is None and not plan.control
+    unknown = trial is None and not plan.trainer.built_in and settings.claimed_eps is None and not plan.control
     largest = largest_eps(n_judged, delta=settings.delta, level=settings.verdict_level, method=settings.verdict_method)
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
     warnings = list(found.notes)

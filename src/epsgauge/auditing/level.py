@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
-from epsgauge.auditing.settings import redeclared
+from dataclasses import dataclass
+
+from epsgauge.auditing.settings import other_rule, other_verdict
 from epsgauge.runner.plan import AuditSettings
 from epsgauge.runner.view import Run
 
 
-def level_lost(run: Run, settings: AuditSettings) -> str | None:
-    """Why the level was not kept, as a part of a sentence; None where it was.
+@dataclass(frozen=True)
+class Lost:
+    """Why the level was not kept, as a part of a sentence.
+
+    Stopping early takes the level from confidence bounds alone. A rule that is not the declared one, or was chosen by
+    other models or code, takes it from posteriors too: their data may have chosen it.
+    """
+
+    why: str
+    rule: bool
+
+
+def level_lost(run: Run, used: AuditSettings, *, shared: bool = False) -> Lost | None:
+    """None where it was kept; `shared` says that another run chose the rule, with the attack that was declared here.
 
     To look at a run and then play on to the number of models that was planned does no harm.
     """
+    declared = run.declared
+    rule = [name for name in other_rule(declared, used) if not shared or name == "attack"]
+    if rule:
+        return Lost(f"{', '.join(rule)} differs from what the plan declared before results were seen", rule=True)
+    if run.code_changed:
+        return Lost("the code changed during the run", rule=True)
+    if run.refit_after_look:
+        return Lost("models that choose the rule were played again after results had been seen", rule=True)
     planned, over = run.plan.n_models, run.n_done + run.n_failed
     if over < planned:
-        return f"the run was cut short: {over} of {planned} models have been played"
+        return Lost(f"the run is not finished: {over} of {planned} models have been played", rule=False)
     if run.extended_after_look:
-        return "the run was extended after its results had been seen"
-    other = redeclared(run.declared, settings)
-    if other:
-        return f"{', '.join(other)} differs from what the plan declared before results were seen"
+        return Lost("the run was extended after its results had been seen", rule=False)
+    verdict = other_verdict(declared, used)
+    if verdict:
+        return Lost(f"{', '.join(verdict)} differs from what the plan declared before results were seen", rule=False)
     return None

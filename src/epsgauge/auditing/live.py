@@ -100,7 +100,7 @@ class Live:
         """The threshold that these models choose."""
         s, attack = self._settings, ATTACKS[self._settings.attack]
         choice, candidates = SameData(s.search, s.target_fpr), attack.candidates(signals)
-        return judge(attack.scores(signals), choice, delta=s.delta, level=s.level, candidates=candidates).threshold
+        return judge(attack.scores(signals), choice, delta=s.delta, candidates=candidates).threshold
 
 
 def _joined(parts: list[Signals]) -> Signals:

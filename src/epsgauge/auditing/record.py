@@ -60,7 +60,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "no_claim_because": claim.reason if isinstance(claim, NoClaim) else None,
         "verdict": _verdict(audit.verdict),
         "level_kept": audit.level_kept,
-        "level_lost_because": audit.level_lost,
+        "level_lost_because": None if audit.lost is None else audit.lost.why,
         "looks": audit.looks,
         "warnings": list(audit.warnings),
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from epsgauge.auditing.level import Lost
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.methods import METHODS, Counts, Intervals, Method, Row
@@ -77,14 +78,14 @@ class Conditions:
 
     same_data: bool
     pairs_per_model: int
-    level_lost: str | None  # why the level was not kept
+    lost: Lost | None  # where the level was not kept
 
 
 def promise_of(method: Method, on: Conditions) -> tuple[Kind, str | None]:
     """What a method promises under these conditions, and why it is less than it could be."""
     why = [SAME_DATA] if on.same_data else []
-    if method.promise == "guaranteed" and on.level_lost is not None:
-        why.append(on.level_lost)
+    if on.lost is not None and (on.lost.rule or method.promise == "guaranteed"):
+        why.append(on.lost.why)
     if method.promise != "guaranteed" and on.pairs_per_model > 1:
         why.append(DEPENDENT.format(m=on.pairs_per_model))
     if not why:

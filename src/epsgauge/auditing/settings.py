@@ -12,8 +12,10 @@ from epsgauge.runner.plan import AuditSettings, sentence_of
 
 # They belong to one kind of rule, and go when another kind is asked for.
 OF_A_RULE = ("fit_models", "percentile", "threshold", "target_fpr")
-# What the verdict rests on: whoever chooses one of these after seeing results chooses the result.
-DECLARED = ("delta", "claimed_delta", "attack", "rule", *OF_A_RULE, "search", "verdict_method", "verdict_level")
+# What decides the guesses: whoever chooses one of these after seeing results chooses the result.
+RULE = ("attack", "rule", *OF_A_RULE, "search")
+# What decides how the guesses are judged.
+VERDICT = ("verdict_method", "verdict_level")
 
 
 class _Table(BaseModel):
@@ -35,6 +37,15 @@ def changed(base: AuditSettings, changes: dict[str, Any]) -> AuditSettings:
         raise InvalidInput(sentence_of(error).removeprefix("audit.").removeprefix("audit: ")) from None
 
 
-def redeclared(declared: AuditSettings, used: AuditSettings) -> list[str]:
-    """What the verdict rests on and is not as the plan declares it."""
-    return [name for name in DECLARED if getattr(declared, name) != getattr(used, name)]
+def other_rule(declared: AuditSettings, used: AuditSettings) -> list[str]:
+    """What decides the guesses and is not as declared. A search maximises ε at a δ; bounds on rates hold at all."""
+    searched = used.rule != "given" and used.target_fpr is None
+    return _differing((*RULE, "delta") if searched else RULE, declared, used)
+
+
+def other_verdict(declared: AuditSettings, used: AuditSettings) -> list[str]:
+    return _differing(VERDICT, declared, used)
+
+
+def _differing(names: tuple[str, ...], declared: AuditSettings, used: AuditSettings) -> list[str]:
+    return [name for name in names if getattr(declared, name) != getattr(used, name)]

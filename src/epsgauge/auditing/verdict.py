@@ -108,6 +108,8 @@ def number(value: float) -> str:
 
 
 def _violation(v: Verdict, _: str) -> str:
+    if v.promise == "estimate":
+        return f"Violation by an estimate, which proves nothing: {_shown(v)}, above {_claimed(v)}, with {v.adversary}."
     return f"Violation: {_claimed(v)} does not hold. {_shown(v)}, with {v.adversary}."
 
 

@@ -97,5 +97,8 @@ def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json
         show(found, console())
     for reason in reasons:
         typer.echo(f"gate: {reason}", err=True)
+    largest = found.verdict.largest
+    if (fail_on and found.verdict.kind == "underpowered") or (fail_above is not None and largest <= fail_above):
+        typer.echo(f"! this gate could not have failed: so few models show at most ε = {largest:.3g}", err=True)
     if reasons:
         raise typer.Exit(REFUSED)

@@ -28,7 +28,7 @@ def check(
         from epsgauge.runner.trial import try_out
 
         trial = try_out(plan)
-    seen = forecast(plan, None if trial is None else trial.privacy)
+    seen = forecast(plan, trial)
     if as_json:
         print_json(to_json(seen, trial))
     else:

@@ -26,6 +26,11 @@ def export(
     scores.write(out)
     if not found.log_look("export"):
         typer.echo(f"! this look could not be logged: {folder} cannot be written", err=True)
+    if not found.complete or found.extended_after_look:
+        typer.echo(
+            "! the run is not finished, has failed models or was extended after a look: the file does not say so",
+            err=True,
+        )
     if found.n_failed:
         typer.echo(
             f"! {found.n_failed} models failed and have no scores: an audit of the file cannot count them", err=True

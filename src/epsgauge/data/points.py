@@ -55,9 +55,7 @@ class Arrays:
                     f"canaries must have the shape of the data's points, {old.shape[1:]} in column {i}, but got "
                     f"{new.shape[1:]}."
                 )
-        return Arrays(
-            tuple(np.concatenate([o, n.astype(o.dtype, copy=False)]) for o, n in zip(self.columns, rows, strict=True))
-        )
+        return Arrays(tuple(_joined(old, new) for old, new in zip(self.columns, rows, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +111,21 @@ def first_of_each(keys: Keys) -> Ints:
     """Indices of points whose content has not come before."""
     _, first = np.unique(keys, return_index=True)
     return np.sort(first).astype(np.int64)
+
+
+def _joined(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """Both in the type of the first, unless that would change what the second says."""
+    if old.dtype.kind in "US":  # texts may become longer
+        return np.concatenate([old, new])
+    cast = new.astype(old.dtype)
+    close = np.issubdtype(old.dtype, np.floating) and np.allclose(cast, new, rtol=1e-6, atol=0)
+    if not close and not np.array_equal(cast, new):
+        where = int(np.flatnonzero((cast != new).reshape(len(new), -1).any(axis=1))[0])
+        raise InvalidInput(
+            f"canaries must fit the type of the data's points, {old.dtype}, but canary {where} does not: it would be "
+            "changed. Give the data a wider type."
+        )
+    return np.concatenate([old, cast])
 
 
 def _columns(raw: Sequence[Any], name: str) -> tuple[NDArray[Any], ...]:

@@ -65,7 +65,9 @@ def experiment(
         losses = observed(
             trainer, points.take(drawn.training), points.take(asked), len(asked), seed=drawn.seed, size=game.train_size
         )
-    except (Exception, SystemExit) as error:  # a training script may call sys.exit
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # a training script may call sys.exit
         return Outcome(index, drawn.seed, drawn.bits, drawn.pairs, time.perf_counter() - start, error=failure(error))
     loss0: Floats = np.full(m, np.nan)
     loss0[zero] = losses[m : m + len(zero)]

@@ -37,7 +37,9 @@ def rank_with(trainer: Trainer | Observer, points: Points, among: Ints, run_seed
     try:
         data = points.take(among[members])
         losses = observed(trainer, data, points.take(among), len(among), seed=seed, size=len(members))
-    except (Exception, SystemExit) as problem:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as problem:
         error = failure(problem)
     return Ranking(index, seed, time.perf_counter() - start, members, losses, error)
 
@@ -49,7 +51,7 @@ def worst_first(among: Ints, rankings: list[Ranking]) -> Ints:
         first = next((r.error for r in rankings if r.error), "none")
         raise InvalidInput(
             f"the worst points need at least 32 ranking models, but only {len(good)} of {len(rankings)} trained. The "
-            f"first error: {first.splitlines()[-1]}"
+            f"first error: {first.splitlines()[-1]} Mend it, and run it again with --retry-failed."
         )
     members = np.zeros((len(good), len(among)), dtype=bool)
     for row, ranking in enumerate(good):

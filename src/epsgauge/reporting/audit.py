@@ -51,7 +51,7 @@ def show_beside(audits: Mapping[str, Audit], console: Console) -> None:
     first = next(iter(audits.values()))
     level, verdict_level = first.settings.level, first.settings.verdict_level
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
-    for column in ("", "N", f"credible {level:.0%}", f"ε at least ({verdict_level:.0%})", "claimed ε", "verdict"):
+    for column in ("", "N", f"Bayesian {level:.0%}", f"ε at least ({verdict_level:.0%})", "claimed ε", "verdict"):
         table.add_column(column, no_wrap=True, justify="right" if column == "N" else "left")
     for name, audit in audits.items():
         row = audit["bayes"]
@@ -70,7 +70,8 @@ def show_beside(audits: Mapping[str, Audit], console: Console) -> None:
 def picture(audit: Audit) -> Density:
     """The posterior with the intervals of the audit's rows and the claim."""
     bars = [Bar(row.method, row.label, row.promise, row.low, row.high) for row in audit.rows]
-    claimed = None if audit.claim is None else audit.claim.eps
+    same = audit.claim is not None and audit.claim.delta == audit.settings.delta
+    claimed = audit.claim.eps if same and audit.claim is not None else None  # a claim at another δ has no place here
     return density(audit.posterior, level=audit.settings.level, claimed=claimed, bars=bars)
 
 

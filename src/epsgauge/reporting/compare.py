@@ -19,7 +19,7 @@ def show(found: Comparison, console: Console) -> None:
     console.print(title)
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
     table.add_column("", overflow="fold")
-    for name in ("m", "N", "FNR", "FPR", f"credible {found.level:.0%}", "median", "CDF vs first"):
+    for name in ("m", "N", "FNR", "FPR", f"Bayesian {found.level:.0%}", "promise", "median", "CDF vs first"):
         table.add_column(name, no_wrap=True, justify="right" if name in ("m", "N", "FNR", "FPR") else "left")
     for i, run in enumerate(found.runs):
         tally = run.audit.judged.tally
@@ -30,6 +30,7 @@ def show(found: Comparison, console: Console) -> None:
             short(float(tally.fnr)),
             short(float(tally.fpr)),
             interval_text(run.low, run.high),
+            Text(run.audit["bayes"].promise, style=layout.PROMISE_STYLE[run.audit["bayes"].promise]),
             short(run.median),
             "" if i == 0 else f"{run.difference:.3f}",
         )

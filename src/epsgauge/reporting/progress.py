@@ -51,7 +51,8 @@ class Bar(Watch):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.progress.stop()
+        if self.console.is_terminal:
+            self.progress.stop()
 
     def stage(self, name: str) -> None:
         if self.task is not None:
@@ -77,7 +78,8 @@ class Bar(Watch):
 
     def stopped(self, out: Path) -> None:
         """Say that nothing is lost."""
-        self.progress.stop()
+        if self.console.is_terminal:
+            self.progress.stop()
         self.console.print(f"stopped: what is done is kept in {out}, and the same command goes on from there")
 
     def _look(self, progress: Counts) -> None:

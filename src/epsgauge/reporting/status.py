@@ -29,7 +29,7 @@ def show(status: dict[str, Any], console: Console) -> None:
         facts.append(f"{short(rate, 1)} models a second")
         if status["n_left"]:
             facts.append(f"{duration(status['n_left'] / rate)} left at that rate")
-    facts.append(f"{status['looks']} looks at results so far")
+    facts.append(f"looks at results so far: {status['looks']}")
     console.print(Text("   ".join(facts), style="dim"))
     _failures(status, console)
     if status["extended_after_look"]:

@@ -194,7 +194,7 @@ def results(
             if lost_in_a_row == _LOST_IN_A_ROW:
                 raise EpsgaugeError(
                     f"the worker processes of {_LOST_IN_A_ROW} models in a row died. Is there enough memory? What "
-                    "is done is kept: run it again with fewer workers, or with executor=InProcess() to see why."
+                    "is done is kept: run it again with fewer workers, or see `epsgauge check --try`."
                 )
         crew.replace(alone=False)
 
@@ -231,6 +231,7 @@ def _begin(payload: bytes, parent: int) -> None:
     """Set up a worker."""
     global _payload
     _payload = payload
+    os.dup2(2, 1)  # what training code prints is no answer of ours
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes: the parent decides what it means
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()

@@ -92,11 +92,13 @@ class Plan(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise InvalidInput(sentence_of(error)) from None
-        if self.audit.fit_models is not None and self.audit.fit_models >= self.n_models:
+        if self.n_fit >= self.n_models:
             raise InvalidInput(
                 f"audit.fit_models must be below n_models = {self.n_models}, so that models are left to be judged, but "
-                f"got {self.audit.fit_models}."
+                f"is {self.n_fit}."
             )
+        if self.game.canaries is not None:
+            Part("canaries", self.game.canaries)  # a name that is not known is said now
 
     @property
     def n_samples(self) -> int:
@@ -176,7 +178,7 @@ def sentence_of(error: ValidationError) -> str:
         case "value_error":
             rule = problem["msg"].removeprefix("Value error, ")
             return f"{key}: {rule}."
-    rule = problem["msg"].removeprefix("Input should be ").rstrip(".")
+    rule = problem["msg"].removeprefix("Input should be ").replace("String should have", "a text with").rstrip(".")
     return f"{key} must be {rule}, but got {problem['input']!r}."
 
 

@@ -90,13 +90,16 @@ def check_code(store: Store, folder: Path, code: dict[str, str], *, accept: bool
         )
 
 
-def entries_of_resume(store: Store, folder: Path, plan: Plan) -> dict[str, Any]:
+def entries_of_resume(store: Store, folder: Path, plan: Plan, *, retry_failed: bool) -> dict[str, Any]:
     """What changes in the store however the resume goes: the plan's `[audit]` and `[execution]`, and its size."""
     entries: dict[str, Any] = {"plan": plan.tables()}
     if not read_looks(folder):
         entries["declared"] = entries["plan"]["audit"]  # until results have been seen, another one may be declared
-    elif plan.n_models > stored_plan(store).n_models:
+        return entries
+    if plan.n_models > stored_plan(store).n_models:
         entries["extended_after_look"] = True
+    if retry_failed and (store.indices("failed") < plan.n_fit).any():
+        entries["refit_after_look"] = True
     return entries
 
 

@@ -84,7 +84,7 @@ def _resume(
     """Check that this is the same run; where nothing is left to play, without touching the data."""
     resume.check_plan(store, folder, plan)
     resume.check_code(store, folder, code_of(plan), accept=accept)
-    entries = resume.entries_of_resume(store, folder, plan)
+    entries = resume.entries_of_resume(store, folder, plan, retry_failed=retry_failed)
     if _remaining(store, plan, retry_failed):
         resume.check_process(store, folder, plan)
         watch.stage("preparing")

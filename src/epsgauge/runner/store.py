@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -185,11 +186,12 @@ class Store:
         return [(i, self._array([bits], "|u1").astype(np.int64), seed, str(error)) for i, bits, seed, error in rows]
 
     def timing(self, last: int = 100) -> tuple[float | None, float | None]:
-        """Mean seconds of a model that is done, and models per second over the last ones to finish."""
-        mean = self._rows("SELECT avg(seconds) FROM models WHERE state = 'done'")[0][0]
+        """Median seconds of a model that is done, and models per second over the last ones to finish."""
+        seconds = [row[0] for row in self._rows("SELECT seconds FROM models WHERE state = 'done'")]
+        median = statistics.median(seconds) if seconds else None  # the first model of a worker waits for its imports
         rows = self._rows("SELECT finished FROM models ORDER BY finished DESC LIMIT ?", (last,))
         span = rows[0][0] - rows[-1][0] if rows else 0.0
-        return mean, (len(rows) - 1) / span if span > 0 else None
+        return median, (len(rows) - 1) / span if span > 0 else None
 
     def signals(self, game: GameSettings) -> Signals:
         """What was seen of all models that are done."""

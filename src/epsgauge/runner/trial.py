@@ -82,7 +82,8 @@ def _spoilt(
             f"{np.abs(first - again).max():.3g}. Some randomness is not seeded: derive every generator from `seed`. "
             "The audit stays valid, but a run cannot be repeated bit for bit."
         )
-    if privacy is not None and np.array_equal(first, other):
+    promised = privacy is not None or plan.audit.claimed_eps is not None
+    if promised and np.array_equal(first, other):
         found.append(
             f"The trainer {plan.trainer.use} gave the same losses for two different seeds: its noise does not depend "
             "on `seed`. All models of a run would share it, and an audit would be worth nothing. Look for a fixed seed."

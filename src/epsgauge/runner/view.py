@@ -47,6 +47,8 @@ class Run:
     provenance: dict[str, Any]  # of data, code and the process that began it; "sessions" has those that went on
     notes: list[str]
     extended_after_look: bool  # n_models was raised when results had been seen
+    refit_after_look: bool  # models that choose the rule were played again then
+    code_changed: bool  # and that was accepted
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -67,6 +69,8 @@ class Run:
                 },
                 _notes(store, sessions),
                 bool(store.get("extended_after_look", False)),
+                bool(store.get("refit_after_look", False)),
+                bool(store.get("accepted_code")),
             )
 
     def __repr__(self) -> str:

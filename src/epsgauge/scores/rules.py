@@ -103,7 +103,7 @@ def judge(
 ) -> Judged:
     """Choose the threshold as `choice` says, among `candidates` or the scores themselves, and tally the judged rows.
 
-    `delta` and `level` are those of the interval that a search maximises.
+    `delta` and `level` are those of the interval whose lower end a search maximises.
 
     >>> scores = Scores.from_in_out([2.0, 1.8, 4.0, 3.0], [0.0, 1.5, 0.5, 1.0], adjacency="substitute")
     >>> judge(scores, Split(fit_models=4), delta=1e-5)
@@ -145,7 +145,7 @@ def _sides(scores: Scores, choice: Choice) -> tuple[Ints, Scores]:
     if not len(fit):
         raise InvalidInput(
             f"no model has a number below fit_models = {choice.fit_models}, so none can choose the rule. Take more "
-            "fit_models, or give a seed so that they are drawn at random."
+            "fit_models, or draw those of a file with a seed."
         )
     return fit, scores[~np.isin(scores.model, fit)]
 

@@ -59,7 +59,7 @@ def _equal_rates(result: Intervals) -> str | None:
     if abs(x - y) > 2 * _spread(tally):
         return None
     return (
-        f"FNR = {x:.3g} and FPR = {y:.3g} are about equal: there the credible lower end lies above the true value "
+        f"FNR = {x:.3g} and FPR = {y:.3g} are about equal: there the Bayesian lower end lies above the true value "
         "more often than its level says, up to four times as often where both rates are small."
     )
 
@@ -95,7 +95,7 @@ def _spread(tally: Tally) -> float:
 def _no_proof(result: Intervals) -> str | None:
     if not result["bayes"].low > 0 or result[BASELINE].low > 0:
         return None
-    text = "The credible interval starts above 0, but the guaranteed one includes 0: this is no proof of a leak."
+    text = "The Bayesian interval starts above 0, but the guaranteed one includes 0: this is no proof of a leak."
     if result.posterior.quantity == "eps":
-        text += " Where nothing leaks and δ is small, the credible lower end is above 0 in practically every run."
+        text += " Where nothing leaks and δ is small, the Bayesian lower end is above 0 in practically every run."
     return text

@@ -103,7 +103,7 @@ def without_noise(trainer: Trainer | Observer, name: str) -> Trainer | Observer:
 def seed_everything(seed: int) -> None:
     """Seed random, NumPy's global generator and, where it is loaded, torch."""
     random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002  a user's code may use it
+    np.random.seed([seed >> 32, seed & 0xFFFFFFFF])  # noqa: NPY002  a user's code may use it
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(seed % 2**63)
 
