@@ -12,6 +12,9 @@ from epsgauge.references import is_reference, load, nearest, users_code
 BUILT_IN: dict[str, dict[str, str]] = {
     "data": {
         "digits": "epsgauge.data.digits:digits",
+        "cifar10": "epsgauge.data.cifar10:cifar10",
+        "sst2": "epsgauge.data.sst2:sst2",
+        "idx": "epsgauge.data.idx:idx",
         "zeros": "epsgauge.data.zeros:zeros",
     },
     "trainer": {
