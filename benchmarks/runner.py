@@ -59,12 +59,15 @@ class Work:
 def plan(n_models: int, work: Work) -> Plan:
     trainer = {"use": "runner:Work", **asdict(work)}
     game = {"train_size": 100, "reference_size": 100}
-    return Plan(name="b", n_models=n_models, data="runner:data", trainer=trainer, game=game, folder=HERE.parent)
+    rule = {"attack": "loss", "rule": "given", "threshold": 0.0}
+    return Plan(
+        name="b", n_models=n_models, data="runner:data", trainer=trainer, game=game, audit=rule, folder=HERE.parent
+    )
 
 
 def bare(n_models: int, work: Work, first: int, step: int) -> None:
     """The loop that one would write by hand: train and look at each model of the plan, keep nothing."""
-    roles, points = play.cut(plan(n_models, work), None), data()
+    roles, points = play.cut(plan(n_models, work), None)[0], data()
     for index in range(first, n_models, step):
         training = np.concatenate([roles.base, roles.pool[:1]])
         model = work.train(tuple(column[training] for column in points), seed=index)

@@ -586,3 +586,13 @@ def group_lives(group):
     except ProcessLookupError:
         return False
     return True
+
+
+def test_the_store_of_the_benchmark_is_one_that_can_be_read(tmp_path, monkeypatch):
+    """And its bare loop trains what the runner trains."""
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    import runner as benchmark
+
+    arrays = benchmark.fill(tmp_path, 3)
+    assert np.array_equal(Run.open(tmp_path).signals().loss1, arrays["loss1"])
+    benchmark.bare(2, benchmark.Work(1, 0.0), 0, 1)
