@@ -40,6 +40,7 @@ oracle: $(VENV)/installed
 benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/interval.py
 	$(BIN)/python benchmarks/runner.py
+	$(BIN)/python benchmarks/scores.py
 
 # A real run killed KILLS times with SIGKILL, resumed, and compared with one that was left alone
 KILLS ?= 100
