@@ -41,6 +41,7 @@ benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/interval.py
 	$(BIN)/python benchmarks/runner.py
 	$(BIN)/python benchmarks/scores.py
+	$(BIN)/python benchmarks/training.py
 
 # A real run killed KILLS times with SIGKILL, resumed, and compared with one that was left alone
 KILLS ?= 100

@@ -165,7 +165,7 @@ def fill(folder: Path, n_stored: int) -> dict[str, np.ndarray]:
         "loss1": rng.normal(size=(n_stored, m)),
         "reference": np.sort(rng.normal(size=(n_stored, REFERENCE)), axis=1),
     }
-    with Store.create(folder / FILE, first_entries(plan, Prepared("", None, ()))) as store:
+    with Store.create(folder / FILE, first_entries(plan, Prepared("", None, (), None))) as store:
         for i in range(n_stored):
             a = {name: array[i] for name, array in arrays.items()}
             store.add(Outcome(i, i, a["bits"], a["pairs"], 1.0, a["loss0"], a["loss1"], a["reference"]))

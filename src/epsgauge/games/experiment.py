@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,8 @@ from epsgauge.games.seeds import Branch, Stream, generator, training_seed
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome, sketch
 from epsgauge.stats.arrays import Floats, Ints
-from epsgauge.trainers.protocol import Observer, Trainer, observed
+from epsgauge.trainers.protocol import Many, Observer, Trainer, checked_losses, observed
+from epsgauge.trainers.stacked.group import Group
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,29 +61,79 @@ def experiment(
     """Train on the drawn set and look at the losses; a failure of the trainer is an outcome too."""
     drawn = draw(game, roles, run_seed, index)
     start = time.perf_counter()
-    m = game.pairs_per_model
-    zero = np.flatnonzero(drawn.pairs[:, 0] >= 0)
-    asked = np.concatenate([drawn.pairs[:, 1], drawn.pairs[zero, 0], roles.reference])
+
+    def losses(asked: Ints) -> Floats:
+        data, wanted = points.take(drawn.training), points.take(asked)
+        return observed(trainer, data, wanted, len(asked), seed=drawn.seed, size=game.train_size)
+
+    return _seen(drawn, roles, losses, start)
+
+
+def experiments(
+    game: GameSettings, trainer: Trainer, points: Points, roles: Roles, run_seed: int, indices: Ints, group: Group
+) -> list[Outcome]:
+    """The same for models of one group, trained together; those that are not asked for keep their slots."""
+    if not isinstance(trainer, Many):
+        raise TypeError("only a trainer of many models can train a group")
+    first = int(indices[0]) // group.size * group.size
+    drawn = {int(i): draw(game, roles, run_seed, int(i)) for i in indices}
+    slots = [drawn.get(i) for i in range(first, int(indices[-1]) + 1)]
+    start = time.perf_counter()
     try:
-        losses = observed(
-            trainer, points.take(drawn.training), points.take(asked), len(asked), seed=drawn.seed, size=game.train_size
+        models = trainer.train_many(
+            [None if slot is None else points.take(slot.training) for slot in slots],
+            seeds=[0 if slot is None else slot.seed for slot in slots],
+            size=game.train_size,
+            group=group,
         )
     except (KeyboardInterrupt, GeneratorExit):
         raise
+    except BaseException as error:
+        if len(indices) > 1:  # each alone, in its slot, to see whose fault it is
+            apart = (
+                experiments(game, trainer, points, roles, run_seed, indices[i : i + 1], group)
+                for i in range(len(indices))
+            )
+            return [outcome for one in apart for outcome in one]
+        return [_failed(drawn[int(indices[0])], error, start)]
+    start += (time.perf_counter() - start) * (1 - 1 / len(indices))  # a model's share of the time
+
+    def seen(slot: Draw, model: Any) -> Outcome:
+        def losses(asked: Ints) -> Floats:
+            return checked_losses(trainer.losses(model, points.take(asked)), len(asked))
+
+        return _seen(slot, roles, losses, start)
+
+    return [seen(slot, model) for slot, model in zip(slots, models, strict=True) if slot is not None]
+
+
+def _seen(drawn: Draw, roles: Roles, losses: Callable[[Ints], Floats], start: float) -> Outcome:
+    """The outcome of a model whose losses on given points `losses` says."""
+    m = len(drawn.bits)
+    zero = np.flatnonzero(drawn.pairs[:, 0] >= 0)
+    try:
+        found = losses(np.concatenate([drawn.pairs[:, 1], drawn.pairs[zero, 0], roles.reference]))
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
     except BaseException as error:  # a training script may call sys.exit
-        return Outcome(index, drawn.seed, drawn.bits, drawn.pairs, time.perf_counter() - start, error=failure(error))
+        return _failed(drawn, error, start)
     loss0: Floats = np.full(m, np.nan)
-    loss0[zero] = losses[m : m + len(zero)]
+    loss0[zero] = found[m : m + len(zero)]
     return Outcome(
-        index,
+        drawn.index,
         drawn.seed,
         drawn.bits,
         drawn.pairs,
         time.perf_counter() - start,
         loss0,
-        losses[:m],
-        sketch(losses[m + len(zero) :]),
+        found[:m],
+        sketch(found[m + len(zero) :]),
     )
+
+
+def _failed(drawn: Draw, error: BaseException, start: float) -> Outcome:
+    seconds = time.perf_counter() - start
+    return Outcome(drawn.index, drawn.seed, drawn.bits, drawn.pairs, seconds, error=failure(error))
 
 
 def failure(error: BaseException) -> str:

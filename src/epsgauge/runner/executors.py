@@ -155,42 +155,46 @@ def single(crew: Crew, job: Callable[..., list[T]], *args: Any) -> T:
 
 
 def results(
-    crew: Crew, job: Callable[..., list[T]], args: Sequence[Any], indices: Sequence[int], lost: Callable[[int], T]
+    crew: Crew,
+    job: Callable[..., list[T]],
+    args: Sequence[Any],
+    batches: Sequence[list[int]],
+    lost: Callable[[int], T],
 ) -> Iterator[T]:
-    """What `job(plan, *args, [index])` gives for each index, in the order in which they are done.
+    """What `job(plan, *args, indices)` gives for each batch of indices, in the order in which they are done.
 
     When a worker dies, the models that were in flight are tried again alone; `lost` makes the result of one that kills
     its worker twice.
     """
-    waiting, flying = deque(indices), dict[Future[list[T]], int]()
+    waiting, flying = deque(batches), dict[Future[list[T]], list[int]]()
     lost_in_a_row = 0
     while waiting or flying:
         suspects: list[int] = []
         while waiting and len(flying) < crew.in_flight and not suspects:
-            index = waiting.popleft()
+            indices = waiting.popleft()
             try:
-                flying[crew.submit(job, *args, [index])] = index
+                flying[crew.submit(job, *args, indices)] = indices
             except BrokenExecutor:
-                suspects.append(index)
+                suspects += indices
         done = wait(flying, return_when=FIRST_COMPLETED).done if flying else set()
         for future in done:
-            index = flying.pop(future)
+            indices = flying.pop(future)
             try:
-                result = future.result()[0]
+                found = future.result()
             except BrokenExecutor:
-                suspects.append(index)
+                suspects += indices
             else:
                 lost_in_a_row = 0
-                yield result
+                yield from found
         if not suspects:
             continue
-        suspects += flying.values()
+        suspects += [index for indices in flying.values() for index in indices]
         flying.clear()
         crew.replace(alone=True)
         for index in sorted(suspects):
             found = _alone(crew, job, args, index)
             lost_in_a_row = 0 if found else lost_in_a_row + 1
-            yield found[0] if found else lost(index)
+            yield from found or [lost(index)]
             if lost_in_a_row == _LOST_IN_A_ROW:
                 raise EpsgaugeError(
                     f"the worker processes of {_LOST_IN_A_ROW} models in a row died. Is there enough memory? What "

@@ -15,7 +15,7 @@ import numpy as np
 from epsgauge.data.points import Keys, Points, as_points
 from epsgauge.errors import InvalidInput
 from epsgauge.games import ranking
-from epsgauge.games.experiment import draw, experiment
+from epsgauge.games.experiment import draw, experiment, experiments
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.roles import Roles, assign, candidates, ranked
 from epsgauge.games.signals import Outcome
@@ -24,7 +24,8 @@ from epsgauge.references import beside, search_in, users_code
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
 from epsgauge.stats.arrays import Ints
-from epsgauge.trainers.protocol import Accountable, Observer, Trainer, as_trainer, knows_size, without_noise
+from epsgauge.trainers.protocol import Accountable, Many, Observer, Trainer, as_trainer, knows_size, without_noise
+from epsgauge.trainers.stacked.group import Group
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ class Prepared:
     digest: str
     privacy: Privacy | None
     notes: tuple[str, ...]
+    group: Group | None  # models that are trained together
 
 
 _last: tuple[Plan, Table] | None = None
@@ -131,10 +133,12 @@ def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
         return [ranking.rank_with(on.trainer, on.points, among, plan.seed, index) for index in indices]
 
 
-def play(plan: Plan, roles: Roles, indices: Sequence[int]) -> list[Outcome]:
-    """Play the game with the models of these indices."""
+def play(plan: Plan, roles: Roles, group: Group | None, indices: Sequence[int]) -> list[Outcome]:
+    """Play the game with the models of these indices, which are of one group if there are groups."""
     on = table(plan)
     with _quietly(plan):
+        if group is not None and isinstance(on.trainer, Trainer):
+            return experiments(plan.game, on.trainer, on.points, roles, plan.seed, np.asarray(indices), group)
         return [experiment(plan.game, on.trainer, on.points, roles, plan.seed, index) for index in indices]
 
 
@@ -176,4 +180,7 @@ def prepare(plan: Plan) -> list[Prepared]:
             "steps from len(data), they differ by one point between the two worlds of an add-remove game."
         )
     digest = hashlib.sha256(on.keys().tobytes()).hexdigest()
-    return [Prepared(digest, promised(plan, on.trainer), tuple(notes))]
+    group = None
+    if isinstance(on.trainer, Many):
+        group = on.trainer.group(on.points.take(np.arange(min(2, len(on.points)))), size=plan.game.train_size)
+    return [Prepared(digest, promised(plan, on.trainer), tuple(notes), group)]

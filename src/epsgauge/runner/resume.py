@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
         "code": code_of(plan),
         "privacy": promises.to_json(prepared.privacy),
         "notes": list(prepared.notes),
+        "group": None if prepared.group is None else asdict(prepared.group),
         "process": {"token": _token(), "parts": parts} if parts else None,
         "sessions": [provenance(plan.folder)],
     }

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run
+from epsgauge.trainers.stacked.group import Group
 
 __all__ = ["Run", "run"]
 
@@ -123,7 +125,7 @@ def _rankings(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: 
         seed = training_seed(plan.seed, Branch.ranking, index)
         return Ranking(index, seed, 0.0, np.empty(0, np.int64), np.empty(0), DIED_TWICE)
 
-    for here, ranking in enumerate(results(crew, play.rank, (), missing, lost), 1):
+    for here, ranking in enumerate(results(crew, play.rank, (), [[i] for i in missing], lost), 1):
         store.add_ranking(ranking)
         have[ranking.index] = ranking
         failed = sum(r.error is not None for r in have.values())
@@ -138,11 +140,16 @@ def _play(store: Store, folder: Path, plan: Plan, roles: Roles, crew: Crew, watc
     watch.started(Run.open(folder), len(indices))
     clock = Clock()
 
+    with unharmed(store.file):
+        group = None if store.get("group") is None else Group(**store.get("group"))
+    size = 1 if group is None else group.size
+    jobs = [list(together) for _, together in groupby(indices, lambda index: index // size)]
+
     def lost(index: int) -> Outcome:
         bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
         return Outcome(index, seed, bits, pairs, 0.0, error=DIED_TWICE)
 
-    for here, outcome in enumerate(results(crew, play.play, (roles,), indices, lost), 1):
+    for here, outcome in enumerate(results(crew, play.play, (roles, group), jobs, lost), 1):
         store.add(outcome)
         (done if outcome.error is None else failed).add(outcome.index)
         progress = Progress(plan.n_models, len(done), len(failed), here, clock.seconds())

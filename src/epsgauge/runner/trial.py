@@ -15,7 +15,7 @@ from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import beside
 from epsgauge.runner.executors import crew_for, single
 from epsgauge.runner.plan import Plan
-from epsgauge.runner.play import prepare, table
+from epsgauge.runner.play import play, prepare, table
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.trainers.protocol import observed
 
@@ -67,6 +67,10 @@ def attempt(plan: Plan) -> list[Trial]:
     first, _ = losses(drawn.seed)
     again, seconds = losses(drawn.seed)
     other, _ = losses(training_seed(plan.seed, Branch.audited, 1))
+    if prepared.group is not None:
+        start = time.perf_counter()
+        play(plan, roles, prepared.group, list(range(prepared.group.size)))
+        seconds = (time.perf_counter() - start) / prepared.group.size
     inside, outside = float(first[: len(members)].mean()), float(first[len(members) :].mean())
     warnings = [*prepared.notes, *_spoilt(plan, first, again, other, inside, outside, prepared.privacy)]
     return [Trial(seconds, inside, outside, prepared.privacy, tuple(warnings))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class DpSgd(Network):
     target_delta: float | None = None
     max_grad_norm: float = 1.0
 
+    ENGINES: ClassVar[tuple[str, ...]] = ("auto", "stacked", "opacus")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         positive("max_grad_norm", self.max_grad_norm)
@@ -54,7 +56,10 @@ class DpSgd(Network):
     def train(self, data: Any, *, seed: int, size: int | None = None) -> nn.Module:
         """Sampling rate, steps and noise come from `size`, so that they do not tell whether a point is left out."""
         x, y = self._tensors(data)
-        recipe = self.recipe(self._nominal(x, size))
+        n = self._nominal(x, size)
+        if self.engine == "stacked":
+            return self._alone(data, seed=seed, size=n)
+        recipe = self.recipe(n)
         import torch
 
         start, batches, noise = streams(seed)
@@ -91,6 +96,9 @@ class DpSgd(Network):
             learning_rate=self.learning_rate,
             momentum=self.momentum,
         )
+
+    def _constants(self, n: int) -> Recipe:
+        return self.recipe(n)
 
     def privacy(self, n: int) -> DPSGD | None:
         recipe = self.recipe(n)

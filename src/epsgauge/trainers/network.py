@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +13,12 @@ from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
 from epsgauge.trainers import models
+from epsgauge.trainers.recipe import Recipe
+from epsgauge.trainers.stacked.chain import chain, supports
+from epsgauge.trainers.stacked.engine import fit_many
+from epsgauge.trainers.stacked.group import Group, group_for, width_for
+from epsgauge.trainers.stacked.plain import PlainRecipe
+from epsgauge.trainers.streams import streams, torch_seeded
 from epsgauge.trainers.tensors import device_of, tensors
 
 if TYPE_CHECKING:
@@ -37,6 +44,9 @@ class Network:
     momentum: float = 0.0
     n_classes: int = 10  # of the built-in models
     device: str = "cpu"  # "cpu", "cuda" or "mps"
+    engine: str = "auto"  # "stacked" trains many models at once; "auto" does where it can
+
+    ENGINES: ClassVar[tuple[str, ...]] = ("auto", "stacked")
 
     def __post_init__(self) -> None:
         models.check_name(self.model)
@@ -44,6 +54,8 @@ class Network:
             value = getattr(self, name)
             checks.within(name, value, f"{least} or more", np.asarray(checks.counts(name, value) >= least))
         positive("learning_rate", self.learning_rate)
+        if self.engine not in self.ENGINES:
+            raise InvalidInput(f"engine must be one of {', '.join(self.ENGINES)}, but got {self.engine!r}.")
         momentum = checks.numbers("momentum", self.momentum)
         checks.within("momentum", self.momentum, "in [0, 1)", (momentum >= 0) & (momentum < 1))
 
@@ -67,6 +79,40 @@ class Network:
             ]
         out: Floats = torch.cat(parts).numpy()
         return out
+
+    def group(self, points: Any, *, size: int) -> Group | None:
+        """How many models are trained together, and with which padding; None: one at a time. `points` are any two."""
+        if self.engine not in ("auto", "stacked"):
+            return None
+        x, y = self._tensors(points)
+        with torch_seeded(streams(0).initialisation, x.device):
+            model = self._built(x, y)
+        if self.engine == "auto" and supports(model, x) is not None:
+            return None
+        chain(model, x)  # raises for a layer that cannot be stacked, and names it
+        return group_for(model, x, self._constants(size))
+
+    def train_many(self, datas: Sequence[Any], *, seeds: Sequence[int], size: int, group: Group) -> list[nn.Module]:
+        """Models of one group, each in its slot. One whose data is None keeps its slot and is not trained."""
+        given = [None if data is None else self._tensors(data) for data in datas]
+        some = next(points for points in given if points is not None)
+        points = [(some[0][:0], some[1][:0]) if p is None else p for p in given]
+        each = [streams(seed) for seed in seeds]
+        models = []
+        for (x, y), own in zip(points, each, strict=True):
+            with torch_seeded(own.initialisation, x.device):
+                models.append(self._built(x, y))
+        fit_many(models, points, self._constants(size), streams=each, group=group)
+        return [model.eval() for model in models]
+
+    def _alone(self, data: Any, *, seed: int, size: int) -> nn.Module:
+        """A stack of one."""
+        group = Group(size=1, width=width_for(self._constants(size)))
+        return self.train_many([data], seeds=[seed], size=size, group=group)[0]
+
+    def _constants(self, n: int) -> Recipe | PlainRecipe:
+        """What an engine needs to know of a training on nominally n points."""
+        raise NotImplementedError
 
     def _tensors(self, data: Any) -> tuple[torch.Tensor, torch.Tensor]:
         x, y = tensors(data, device_of(self.device))

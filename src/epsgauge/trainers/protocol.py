@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import random
 import sys
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.stats.arrays import Floats
+from epsgauge.trainers.stacked.group import Group
 
 
 @runtime_checkable
@@ -50,6 +52,19 @@ class Quietable(Protocol):
     """Can be had without its noise, for a control."""
 
     def without_noise(self) -> Any: ...
+
+
+@runtime_checkable
+class Many(Protocol):
+    """Can train the models of a group together; a model comes out the same whoever else is in its group.
+
+    `group` is asked once, when a run is created, with some points; None means one at a time. In `train_many` a data set
+    that is None keeps its slot, and no model of it is wanted.
+    """
+
+    def group(self, points: Any, *, size: int) -> Group | None: ...
+
+    def train_many(self, datas: Sequence[Any], *, seeds: Sequence[int], size: int, group: Group) -> Sequence[Any]: ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from epsgauge.trainers.network import Network
+from epsgauge.trainers.stacked.plain import PlainRecipe
 from epsgauge.trainers.streams import streams, torch_seeded
 
 if TYPE_CHECKING:
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 class Sgd(Network):
     """Shuffled batches, mean cross-entropy, plain SGD."""
 
+    ENGINES: ClassVar[tuple[str, ...]] = ("auto", "stacked", "torch")
+
     def train(self, data: Any, *, seed: int, size: int | None = None) -> nn.Module:
         """An epoch has ceil(size / batch_size) batches, as equal as can be, whether or not a point is left out."""
         x, y = self._tensors(data)
         n = self._nominal(x, size)
+        if self.engine == "stacked":
+            return self._alone(data, seed=seed, size=n)
         import torch
         from torch.nn.functional import cross_entropy
 
@@ -40,3 +45,13 @@ class Sgd(Network):
                     cross_entropy(model(x[index]), y[index]).backward()  # type: ignore[no-untyped-call]
                     optimiser.step()
         return model.eval()
+
+    def _constants(self, n: int) -> PlainRecipe:
+        batches = math.ceil(n / self.batch_size)
+        return PlainRecipe(
+            epochs=self.epochs,
+            batches=batches,
+            batch_size=math.ceil(n / batches),
+            learning_rate=self.learning_rate,
+            momentum=self.momentum,
+        )

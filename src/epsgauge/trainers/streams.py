@@ -38,5 +38,6 @@ def torch_seeded(stream: np.random.SeedSequence, device: torch.device) -> Iterat
 
     kept = {"devices": [device], "device_type": device.type} if device.type != "cpu" else {"devices": []}
     with torch.random.fork_rng(**kept):
-        torch.manual_seed(torch_seed(stream))
+        # torch.manual_seed formats a traceback at every call, for devices that are not there
+        (torch.default_generator.manual_seed if device.type == "cpu" else torch.manual_seed)(torch_seed(stream))
         yield
