@@ -182,3 +182,36 @@ def test_the_crafted_canaries_of_the_demo_are_found(tmp_path):
     assert found["clopper-pearson"].promise == "guaranteed"
     assert 0 < found.lower_bound < found.claim.eps
     assert found.claim.source == "accountant"
+
+
+def test_runs_that_are_compared_share_their_points_and_nothing_else(tmp_path):
+    """One points_seed and different seeds: the same pool for every m, and independent models."""
+    common = {
+        "data": {"use": "zeros", "size": 200},
+        "trainer": {"use": "laplace", "eps": 2.0},
+        "audit": {"attack": "loss", "fit_models": 20},
+    }
+    runs = [
+        played(
+            tmp_path / str(m),
+            seed=m,
+            n_models=n,
+            game={"train_size": 30, "pairs_per_model": m, "pool_size": 40, "reference_size": 10, "points_seed": 7},
+            **common,
+        )
+        for m, n in ((1, 60), (6, 21))
+    ]
+    pools = [set(run.signals().pairs.ravel()) for run in runs]
+    assert pools[0] <= pools[1]
+    assert len(pools[1]) == 40
+    found = eg.compare(runs)
+    assert [r.audit.judged.n_models for r in found.runs] == [40, 21]
+    same = played(
+        tmp_path / "same",
+        seed=1,
+        n_models=15,
+        game={"train_size": 30, "pairs_per_model": 6, "pool_size": 40, "reference_size": 10},
+        **{**common, "audit": {"attack": "loss", "fit_models": 5}},
+    )
+    with pytest.raises(eg.InvalidInput, match="has no model that is independent of the 20 which chose the rule"):
+        eg.compare([runs[0], same])

@@ -83,8 +83,8 @@ def compare(
 ) -> Comparison:
     """Audit each run and set their posteriors side by side; `settings` are those of a plan's `[audit]` table.
 
-    "shared": the models of the first run that choose its rule choose for all runs. Models of these numbers are judged
-    in no run: where seeds are equal they share bits and noise. "best": each run chooses its own. Both choose the
+    "shared": the models of the first run that choose its rule choose for all runs. In a run with the same seed, models
+    of these numbers are not judged: they share bits and noise. "best": each run chooses its own. Both choose the
     largest lower bound, or the FPR `target_fpr`. A `percentile` is that of all runs, fixed beforehand.
     """
     if len(runs) < 2:
@@ -136,8 +136,19 @@ def _audits(runs: Sequence[Run], rule: str, settings: dict[str, Any]) -> tuple[s
         return said, [first, *(audit_run(run, settings) for run in runs[1:])]
     others = {name: value for name, value in settings.items() if name not in OF_A_RULE}
     others |= {"rule": "given", "threshold": first.judged.threshold}
-    rest = [audit_run(run, others, skipped=runs[0].plan.n_fit) for run in runs[1:]]
+    rest = [audit_run(run, others, skipped=_had_a_say(runs[0], run)) for run in runs[1:]]
     return f"one rule for all: {first.verdict.adversary.rule} of the first run", [first, *rest]
+
+
+def _had_a_say(first: Run, run: Run) -> int:
+    """How many models of a run, from the first on, share bits and noise with those that chose the rule."""
+    shared = first.plan.n_fit if run.plan.seed == first.plan.seed else 0
+    if not (run.done >= shared).any():
+        raise InvalidInput(
+            f"{run.path} has no model that is independent of the {shared} which chose the rule: its seed is theirs. "
+            "Give runs of a comparison different seeds, and one points_seed so that they share their points."
+        )
+    return shared
 
 
 def _compared(label: str, found: Audit, first: Audit, grid: Floats) -> Compared:

@@ -28,6 +28,7 @@ class GameSettings(BaseModel):
     ranking_models: int = Field(default=64, ge=32)  # for challenge = "worst"
     canaries: str | None = None  # for challenge = "explicit": a built-in name or "module:attr"
     reference_size: int = Field(default=200, ge=1)
+    points_seed: int | None = Field(default=None, ge=0)  # which points play which part; None: the seed of the run
 
     @property
     def pairs_are(self) -> Literal["fixed", "fresh"]:

@@ -106,6 +106,11 @@ class Plan(BaseModel):
         return self.n_models * self.game.pairs_per_model
 
     @property
+    def points_seed(self) -> int:
+        """The seed that decides which points play which part, and of the models that rank them."""
+        return self.seed if self.game.points_seed is None else self.game.points_seed
+
+    @property
     def n_fit(self) -> int:
         """How many models choose the rule: the first of them."""
         if self.audit.rule != "split":

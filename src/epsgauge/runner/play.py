@@ -115,7 +115,7 @@ def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Po
 def _split(plan: Plan) -> tuple[Ints, Ints]:
     """Reference points, and the others."""
     on = table(plan)
-    return candidates(plan.game, on.keys(), plan.seed, on.n_canary_points)
+    return candidates(plan.game, on.keys(), plan.points_seed, on.n_canary_points)
 
 
 def cut(plan: Plan, rankings: list[Ranking] | None) -> list[Roles]:
@@ -130,7 +130,7 @@ def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
     among = ranked(plan.game, _split(plan)[1])
     on = table(plan)
     with _quietly(plan):
-        return [ranking.rank_with(on.trainer, on.points, among, plan.seed, index) for index in indices]
+        return [ranking.rank_with(on.trainer, on.points, among, plan.points_seed, index) for index in indices]
 
 
 def play(plan: Plan, roles: Roles, group: Group | None, indices: Sequence[int]) -> list[Outcome]:

@@ -122,7 +122,7 @@ def _rankings(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: 
     missing = [i for i in range(total) if i not in have]
 
     def lost(index: int) -> Ranking:
-        seed = training_seed(plan.seed, Branch.ranking, index)
+        seed = training_seed(plan.points_seed, Branch.ranking, index)
         return Ranking(index, seed, 0.0, np.empty(0, np.int64), np.empty(0), DIED_TWICE)
 
     for here, ranking in enumerate(results(crew, play.rank, (), [[i] for i in missing], lost), 1):

@@ -46,7 +46,7 @@ def try_out(plan: Plan) -> Trial:
 def attempt(plan: Plan) -> list[Trial]:
     """Train model 0 twice with its own seed and once with that of model 1."""
     prepared, on, game = prepare(plan)[0], table(plan), plan.game
-    reference, others = candidates(game, on.keys(), plan.seed, on.n_canary_points)
+    reference, others = candidates(game, on.keys(), plan.points_seed, on.n_canary_points)
     roles = assign(game, reference, others, on.canaries, ranked(game, others))  # any pool will do for a trial
     drawn = draw(game, roles, plan.seed, 0)
     members = drawn.training[:MEMBERS]
