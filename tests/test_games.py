@@ -219,7 +219,7 @@ def test_points_of_different_kinds_have_the_same_content():
     listed = as_points([(x, y) for x, y in zip(*arrays.columns, strict=True)], "list")
     assert len(first_of_each(listed.keys())) == 20
     assert listed.keys()[0] == as_points([(arrays.columns[0][0].copy(), arrays.columns[1][0])], "one").keys()[0]
-    assert digest(arrays) != digest(Arrays(tuple(c[::-1] for c in arrays.columns)))
+    assert digest(arrays.keys()) != digest(Arrays(tuple(c[::-1] for c in arrays.columns)).keys())
     assert as_points([("a", 1), ("b", 1), ("a", 1)], "text").keys()[0] != as_points([("a1", 0)], "t").keys()[0]
 
 

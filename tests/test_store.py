@@ -297,3 +297,19 @@ def test_a_forked_child_does_not_keep_the_lock(tmp_path):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert len(lock._held) == 1
         assert holder(tmp_path / "run") == os.getpid()
+
+
+def test_the_rate_of_models_that_are_done_in_groups(tmp_path):
+    """Three groups of ten, two seconds apart: five models a second, and not as fast as they are written."""
+    file = tmp_path / "s.sqlite"
+    Store.create(file, {"plan": 1}).close()
+    connection = sqlite3.connect(file)
+    columns = "idx, state, seed, seconds, finished, bits, pairs"
+    row = f"INSERT INTO models ({columns}) VALUES (?, 'done', '0', 0.2, ?, x'', x'')"
+    connection.executemany(row, [(10 * g + i, 100.0 + 2 * g + i / 1000) for g in range(3) for i in range(10)])
+    connection.commit()
+    connection.close()
+    with Store.read(file) as s:
+        median, rate = s.timing()
+    assert median == 0.2
+    assert rate == pytest.approx(20 / 4, rel=0.01)

@@ -97,7 +97,6 @@ def measured(privacy: str, challenge: str, folder: Path) -> dict[str, Any]:
         "eps_add_remove": first.accountant.get("add-remove"),
         "eps_substitute": first.accountant.get("substitute"),
         "largest_verdict": forecast(runs[1].plan).largest_verdict,
-        "core_seconds": round(sum(run.status()["seconds_per_model"] * run.n_done for run in runs.values()), 1),
         "platform": platform.platform(),
         "rows": rows,
     }
@@ -126,16 +125,21 @@ def row(m: int, scores: eg.Scores, threshold: float, baseline: eg.Posterior) -> 
         "cdf_difference": 0.0 if m == 1 else largest_difference(baseline, post)[0],
         "advantage": pooled,
         # of the advantage of one estimate, over what independent samples would have; None for m = 1, where they are
+        "cdf_between_estimates": None if m == 1 else between(blocks),
         "spread_over_binomial": None if m == 1 else float(np.std(advantage, ddof=1)) / binomial,
         "standard_error": binomial if m == 1 else float(np.std(advantage, ddof=1)) / math.sqrt(BLOCKS),
         "medians": [float(eg.estimate(t, delta=DELTA).median()) for t in blocks],
     }
 
 
+def between(blocks: list[eg.Tally]) -> float:
+    """The median, over independent estimates with the same m, of the largest CDF difference to the first."""
+    first, *others = (eg.estimate(t, delta=DELTA) for t in blocks)
+    return float(np.median([largest_difference(first, other)[0] for other in others]))
+
+
 def show(result: dict[str, Any]) -> None:
-    print(
-        f"{result['setting']}: percentile {result['percentile']:.3g}, {result['core_seconds']} core-seconds of training"
-    )
+    print(f"{result['setting']}: percentile {result['percentile']:.3g}")
     print(f"{'m':>4}{'models':>8}{'ε 90 %':>20}{'ΔF':>8}{'TPR − FPR':>20}{'spread':>8}")
     for r in result["rows"]:
         spread = "" if r["spread_over_binomial"] is None else f"{r['spread_over_binomial']:.2f}"

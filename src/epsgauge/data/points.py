@@ -102,9 +102,9 @@ def as_points(raw: Any, name: str) -> Points:
     )
 
 
-def digest(points: Points) -> str:
+def digest(keys: Keys) -> str:
     """SHA-256 of the content of all points in their order."""
-    return hashlib.sha256(points.keys().tobytes()).hexdigest()
+    return hashlib.sha256(keys.tobytes()).hexdigest()
 
 
 def first_of_each(keys: Keys) -> Ints:

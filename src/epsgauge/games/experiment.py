@@ -96,13 +96,13 @@ def experiments(
             )
             return [outcome for one in apart for outcome in one]
         return [_failed(drawn[int(indices[0])], error, start)]
-    start += (time.perf_counter() - start) * (1 - 1 / len(indices))  # a model's share of the time
+    share = (time.perf_counter() - start) / len(indices)  # of a model, of the time of its group
 
     def seen(slot: Draw, model: Any) -> Outcome:
         def losses(asked: Ints) -> Floats:
             return checked_losses(trainer.losses(model, points.take(asked)), len(asked))
 
-        return _seen(slot, roles, losses, start)
+        return _seen(slot, roles, losses, time.perf_counter() - share)
 
     return [seen(slot, model) for slot, model in zip(slots, models, strict=True) if slot is not None]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from epsgauge.data.points import Keys, Points, as_points
+from epsgauge.data.points import Keys, Points, as_points, digest
 from epsgauge.errors import InvalidInput
 from epsgauge.games import ranking
 from epsgauge.games.experiment import draw, experiment, experiments
@@ -179,8 +178,7 @@ def prepare(plan: Plan) -> list[Prepared]:
             f"trainer {plan.trainer.use} does not take the keyword size: if it computes its sampling rate or number of "
             "steps from len(data), they differ by one point between the two worlds of an add-remove game."
         )
-    digest = hashlib.sha256(on.keys().tobytes()).hexdigest()
     group = None
     if isinstance(on.trainer, Many):
         group = on.trainer.group(on.points.take(np.arange(min(2, len(on.points)))), size=plan.game.train_size)
-    return [Prepared(digest, promised(plan, on.trainer), tuple(notes), group)]
+    return [Prepared(digest(on.keys()), promised(plan, on.trainer), tuple(notes), group)]

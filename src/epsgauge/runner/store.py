@@ -42,6 +42,7 @@ CREATE TABLE rankings (
 CREATE TABLE arrays (name TEXT PRIMARY KEY, dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL);
 """
 _ARRAY_TYPES = ("<i8", "<f8", "|u1")
+_MOMENT = 0.25  # seconds in which models of a group are written
 _BUSY_SECONDS = 30  # how long to wait for a reader on a network file system
 
 
@@ -185,13 +186,16 @@ class Store:
         rows = self._rows("SELECT idx, bits, seed, error FROM models WHERE state = 'failed' ORDER BY idx")
         return [(i, self._array([bits], "|u1").astype(np.int64), seed, str(error)) for i, bits, seed, error in rows]
 
-    def timing(self, last: int = 100) -> tuple[float | None, float | None]:
+    def timing(self, last: int = 1000) -> tuple[float | None, float | None]:
         """Median seconds of a model that is done, and models per second over the last ones to finish."""
         seconds = [row[0] for row in self._rows("SELECT seconds FROM models WHERE state = 'done'")]
         median = statistics.median(seconds) if seconds else None  # the first model of a worker waits for its imports
         rows = self._rows("SELECT finished FROM models ORDER BY finished DESC LIMIT ?", (last,))
-        span = rows[0][0] - rows[-1][0] if rows else 0.0
-        return median, (len(rows) - 1) / span if span > 0 else None
+        times = [row[0] for row in rows]
+        # models of a group are done at once: those of the oldest moment only mark the beginning
+        begin = max((t for t in times if t <= times[-1] + _MOMENT), default=0.0)
+        later = [t for t in times if t > begin]
+        return median, len(later) / (later[0] - begin) if later else None
 
     def signals(self, game: GameSettings) -> Signals:
         """What was seen of all models that are done."""
