@@ -118,6 +118,8 @@ def test_ctrl_c_kills_the_program(tmp_path):
     """A real SIGINT to a Python that waits for a program."""
     pid = tmp_path / "pid"
     code = f"""
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests in the background ignores it
 import numpy as np
 from epsgauge.trainers.program import Program
 data = (np.zeros((2, 1)), np.zeros(2))
