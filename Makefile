@@ -47,6 +47,7 @@ benchmark: $(VENV)/installed
 KILLS ?= 100
 soak: $(VENV)/installed
 	$(BIN)/python tools/soak.py --kills $(KILLS)
+	$(BIN)/python tools/soak.py --kills $(KILLS) --together
 
 # pip is asked for the pinned versions of constraints.txt; the stamp is renewed when they or the package's needs change
 $(VENV)/installed: pyproject.toml constraints.txt

@@ -23,6 +23,7 @@ from torch import Tensor, nn  # noqa: E402
 from torch.func import functional_call, grad, stack_module_state, vmap  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
 
+from epsgauge.data.idx import idx  # noqa: E402
 from epsgauge.trainers import opacus_engine  # noqa: E402
 from epsgauge.trainers.recipe import Recipe  # noqa: E402
 from epsgauge.trainers.stacked.engine import fit_many  # noqa: E402
@@ -31,7 +32,7 @@ from epsgauge.trainers.streams import streams, torch_seed, torch_seeded  # noqa:
 
 N, BATCH = 1000, 100
 FASHION = Path("/usr/share/datasets/fashion-mnist")
-IMAGES = "train-images-idx3-ubyte"
+IMAGES, LABELS = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
 CPU = torch.device("cpu")
 Factory = Callable[[], nn.Module]
 Data = tuple[Tensor, Tensor]
@@ -68,14 +69,13 @@ def digits() -> Data:
 
 def fashion(folder: Path) -> tuple[Data, str]:
     """The first points of Fashion-MNIST, or random ones of their shape where the files are not there."""
-    file = folder / IMAGES
-    if file.exists():
-        images = np.frombuffer(file.read_bytes(), np.uint8, offset=16).reshape(-1, 1, 28, 28)[:N]
-        labels = np.frombuffer((folder / "train-labels-idx1-ubyte").read_bytes(), np.uint8, offset=8)[:N]
-        return (torch.tensor(images / 255, dtype=torch.float32), torch.tensor(labels.astype(np.int64))), "Fashion-MNIST"
+    if (folder / IMAGES).exists():
+        x, y = idx(folder / IMAGES, folder / LABELS)
+        return (torch.from_numpy(x[:N]), torch.from_numpy(y[:N])), "Fashion-MNIST"
     generator = torch.Generator().manual_seed(0)
-    x = torch.rand(N, 1, 28, 28, generator=generator) * (torch.rand(N, 1, 28, 28, generator=generator) > 0.5)
-    return (x, torch.randint(0, 10, (N,), generator=generator)), f"random 28×28 images: {file} is not there"
+    images = torch.rand(N, 1, 28, 28, generator=generator) * (torch.rand(N, 1, 28, 28, generator=generator) > 0.5)
+    labels = torch.randint(0, 10, (N,), generator=generator)
+    return (images, labels), f"random 28×28 images: {folder / IMAGES} is not there"
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*", help="logistic, mlp, cnn, lenet")
-    parser.add_argument("--fashion", type=Path, default=FASHION, help="folder with Fashion-MNIST's idx files, unpacked")
+    parser.add_argument("--fashion", type=Path, default=FASHION, help="folder with Fashion-MNIST's idx files")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)

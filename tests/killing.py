@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -11,20 +12,22 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
 
+Parts = dict[str, Any]
 PIPELINES = Path(__file__).parent / "pipelines"
 PATIENCE = 60.0  # seconds until something that must happen is taken to have failed
 # A run that says each model that it has stored, and pauses after `limit`, so that it cannot end before it is killed.
 CHILD = """
-import sys, time
+import json, sys, time
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Watch
 from epsgauge.runner.run import run
 
-out, n_models, workers, limit = sys.argv[1], *map(int, sys.argv[2:])
+out, parts, n_models, workers, limit = sys.argv[1], json.loads(sys.argv[2]), *map(int, sys.argv[3:])
 
 class Tell(Watch):
     def finished_one(self, outcome, progress):
@@ -32,11 +35,26 @@ class Tell(Watch):
         if progress.n_here == limit:
             time.sleep(600)
 
-game = {"train_size": 20, "pairs_per_model": 3, "reference_size": 15}
-trainer = {"use": "fast:Mean", "nap": 0.004}
-plan = Plan(name="kill", n_models=n_models, data="fast:data", trainer=trainer, game=game)
-run(plan, out=out, workers=workers, watch=Tell())
+run(Plan(name="kill", n_models=n_models, **parts), out=out, workers=workers, watch=Tell())
 """
+# What is trained: one model at a time, or many together, so that a kill leaves a part of a group in the store.
+ALONE = {
+    "data": "fast:data",
+    "trainer": {"use": "fast:Mean", "nap": 0.004},
+    "game": {"train_size": 20, "pairs_per_model": 3, "reference_size": 15},
+}
+TOGETHER = {
+    "data": "digits",
+    "trainer": {
+        "use": "dpsgd",
+        "model": "logistic",
+        "epochs": 2,
+        "batch_size": 50,
+        "noise_multiplier": 1.0,
+        "engine": "stacked",
+    },
+    "game": {"train_size": 500, "pairs_per_model": 3, "reference_size": 15},
+}
 
 
 @dataclass(frozen=True)
@@ -54,8 +72,8 @@ class Kill:
         return self.before < self.after < self.n_models
 
 
-def start(out: Path, n_models: int, workers: int, limit: int = 0) -> subprocess.Popen[str]:
-    words = [sys.executable, "-c", CHILD, str(out), str(n_models), str(workers), str(limit)]
+def start(out: Path, n_models: int, workers: int, limit: int = 0, parts: Parts = ALONE) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", CHILD, str(out), json.dumps(parts), str(n_models), str(workers), str(limit)]
     environment = {**os.environ, "PYTHONPATH": str(PIPELINES), "OMP_NUM_THREADS": "1"}
     errors = subprocess.DEVNULL if limit else None  # after a kill loky says what it cleans up
     return subprocess.Popen(
@@ -63,18 +81,20 @@ def start(out: Path, n_models: int, workers: int, limit: int = 0) -> subprocess.
     )
 
 
-def uninterrupted(out: Path, n_models: int, workers: int) -> None:
-    with start(out, n_models, workers) as child:
+def uninterrupted(out: Path, n_models: int, workers: int, parts: Parts = ALONE) -> None:
+    with start(out, n_models, workers, parts=parts) as child:
         child.communicate()
     if child.returncode:
         raise RuntimeError(f"the run ended with {child.returncode}")
 
 
-def kill_once(out: Path, n_models: int, rng: random.Random, *, whole_group: bool, share: int) -> Kill:
+def kill_once(
+    out: Path, n_models: int, rng: random.Random, *, whole_group: bool, share: int, parts: Parts = ALONE
+) -> Kill:
     """Start or resume the run and kill it a random moment after a random number of models, at most `share`."""
     workers, after, moment = rng.choice([1, 2]), rng.randint(0, share), rng.uniform(0, 0.01)
     before = n_done(out)
-    with start(out, n_models, workers, limit=share) as child:
+    with start(out, n_models, workers, limit=share, parts=parts) as child:
         if after:
             for _ in range(after):
                 if not child.stdout.readline():

@@ -17,23 +17,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--models", type=int, default=3000)
+    parser.add_argument("--together", action="store_true", help="models that are trained in groups")
     parser.add_argument("--seed", type=int, default=None, help="of the moments (default: the time)")
     args = parser.parse_args()
     seed = int(time.time()) if args.seed is None else args.seed
     rng, share = random.Random(seed), max(1, args.models // (args.kills + 1))
-    print(f"{args.kills} kills of a run of {args.models} models, seed {seed}")
+    parts = killing.TOGETHER if args.together else killing.ALONE
+    how = "trained in groups" if args.together else "trained one by one"
+    print(f"{args.kills} kills of a run of {args.models} models {how}, seed {seed}")
     kills: list[killing.Kill] = []
     with tempfile.TemporaryDirectory() as folder:
         killed = Path(folder, "killed")
         for i in range(1, args.kills + 1):
-            kills.append(killing.kill_once(killed, args.models, rng, whole_group=rng.random() < 0.5, share=share))
+            whole = rng.random() < 0.5
+            kills.append(killing.kill_once(killed, args.models, rng, whole_group=whole, share=share, parts=parts))
             if i % 10 == 0:
                 print(f"  {i} kills, {kills[-1].after} models done")
-        killing.uninterrupted(killed, args.models, workers=2)
+        killing.uninterrupted(killed, args.models, 2, parts)
         same = {}
         for workers in (1, 2):
             alone = Path(folder, f"alone with {workers}")
-            killing.uninterrupted(alone, args.models, workers)
+            killing.uninterrupted(alone, args.models, workers, parts)
             same[workers] = killing.rows(alone) == killing.rows(killed)
     whom = Counter("the whole group" if kill.whole_group else "the parent" for kill in kills)
     middle = sum(kill.in_the_middle for kill in kills)
