@@ -292,7 +292,7 @@ def test_a_target_is_met_by_the_word_of_two_accountants():
         ),
         (
             lambda: Sgd(model="mpl"),
-            'model must be one of logistic, mlp, or your own function as "module:attr", but got',
+            'model must be one of logistic, mlp, cifar10-cnn, transformer, or your own function as "module:attr"',
         ),
         (lambda: Sgd(model="mpl"), 'Did you mean "mlp"?'),
         (lambda: Sgd(epochs=0), "epochs must be 1 or more, but got 0"),

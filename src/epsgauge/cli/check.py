@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from epsgauge.cli.run import Small
 from epsgauge.cli.terminal import AsJson, console, print_json
 
 
@@ -15,6 +16,7 @@ def check(
     attempt: Annotated[
         bool, typer.Option("--try", help="Train one model three times: is it seeded, are the losses right, how long?")
     ] = False,
+    small: Small = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what would be trained and what it could show. Without --try nothing is loaded and nothing is trained."""
@@ -22,7 +24,7 @@ def check(
     from epsgauge.reporting.check import show, to_json
     from epsgauge.runner.plan import Plan
 
-    plan = Plan.read(plan_file)
+    plan = Plan.read(plan_file, small=small)
     trial = None
     if attempt:
         from epsgauge.runner.trial import try_out

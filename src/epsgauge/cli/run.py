@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Workers = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Worker processes; one for each core if not given.")
 ]
+Small = Annotated[bool, typer.Option("--small", help="With the values of the plan's table [small].")]
 Blind = Annotated[bool, typer.Option("--blind", help="Do not show the posterior while the models are trained.")]
 
 INCOMPLETE = 3
@@ -25,6 +26,7 @@ def run(
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The run directory; made if need be.")],
     workers: Workers = None,
+    small: Small = False,
     control: Annotated[
         bool, typer.Option("--control", help="Without noise, to see whether the attack finds anything at all.")
     ] = False,
@@ -38,7 +40,7 @@ def run(
     """Train the models of a plan into a run directory. The same command goes on where it stopped."""
     from epsgauge.runner.plan import Plan
 
-    plan = Plan.read(plan_file)
+    plan = Plan.read(plan_file, small=small)
     if control:
         plan = plan.changed(control=True)
     done = watched(

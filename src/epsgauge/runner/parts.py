@@ -14,6 +14,8 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "digits": "epsgauge.data.digits:digits",
         "cifar10": "epsgauge.data.cifar10:cifar10",
         "sst2": "epsgauge.data.sst2:sst2",
+        "sst2-tokens": "epsgauge.data.text_tokens:sst2_tokens",
+        "sst2-embeddings": "epsgauge.data.text_embeddings:sst2_embeddings",
         "idx": "epsgauge.data.idx:idx",
         "zeros": "epsgauge.data.zeros:zeros",
     },

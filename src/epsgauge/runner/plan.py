@@ -13,6 +13,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.errors import InvalidInput
 from epsgauge.games.settings import GameSettings
 from epsgauge.references import nearest
+from epsgauge.runner import small as smaller
 from epsgauge.runner.parts import Part, part_of
 
 
@@ -85,6 +86,11 @@ class Plan(BaseModel):
     folder: Path | None = Field(default=None, exclude=True)  # where modules of the plan are looked for
 
     def __init__(self, **values: Any) -> None:
+        if "small" in values:
+            raise InvalidInput(
+                "small is a table of a plan's file, which Plan.read(path, small=True) applies. In Python give "
+                "the small values themselves."
+            )
         for kind in ("data", "trainer"):
             if kind in values:
                 values[kind] = part_of(kind, values[kind])
@@ -122,8 +128,8 @@ class Plan(BaseModel):
         return None if self.game.canaries is None else Part("canaries", self.game.canaries)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Plan:
-        """From a TOML file; modules that it names are looked for beside it."""
+    def read(cls, path: str | os.PathLike[str], *, small: bool = False) -> Plan:
+        """From a TOML file; modules that it names are looked for beside it. `small`: with the values of `[small]`."""
         file = Path(path)
         try:
             values = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -135,12 +141,22 @@ class Plan(BaseModel):
             raise InvalidInput(f"the plan {path} cannot be read: {error.strerror}.") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InvalidInput(f"the plan {path} is not TOML: {error}.") from None
+        table = values.pop("small", {})
+        if small and table == {}:
+            raise InvalidInput(
+                f"the plan {path} has no table [small], with the values that --small puts in place of its own. Add "
+                "one, or leave out --small."
+            )
+        what = f"the plan {path}"
         try:
+            smaller.check(table, _replaceable())
+            if small:
+                values, what = smaller.shrunk(values, table), f"{what} with its table [small]"
             return cls(**values, folder=file.resolve().parent)
         except TypeError:  # a key named `folder`
-            raise InvalidInput(f"the plan {path}: folder is not a key of a plan.") from None
+            raise InvalidInput(f"{what}: folder is not a key of a plan.") from None
         except InvalidInput as error:
-            raise InvalidInput(f"the plan {path}: {error}") from None
+            raise InvalidInput(f"{what}: {error}") from None
 
     def tables(self) -> dict[str, Any]:
         """As plain tables, which `Plan.from_tables` reads back; parts made of the user's objects become their names."""
@@ -187,7 +203,16 @@ def sentence_of(error: ValidationError) -> str:
     return f"{key} must be {rule}, but got {problem['input']!r}."
 
 
+TABLES: dict[str, type[BaseModel]] = {"game": GameSettings, "audit": AuditSettings, "execution": ExecutionSettings}
+
+
 def _keys(location: tuple[int | str, ...]) -> list[str]:
-    tables: dict[str, type[BaseModel]] = {"game": GameSettings, "audit": AuditSettings, "execution": ExecutionSettings}
-    owner = tables[str(location[0])] if location else Plan
-    return [name for name in owner.model_fields if name != "folder"]
+    if location:
+        return list(TABLES[str(location[0])].model_fields)
+    return [*(name for name in Plan.model_fields if name != "folder"), "small"]
+
+
+def _replaceable() -> dict[str, dict[str, Any] | None]:
+    """What `[small]` may have: the keys of a plan, and those of its tables. The name gets a suffix instead."""
+    names = (name for name in Plan.model_fields if name not in ("name", "folder"))
+    return {name: dict(TABLES[name].model_fields) if name in TABLES else None for name in names}

@@ -95,6 +95,8 @@ class DpSgd(Network):
             max_grad_norm=self.max_grad_norm,
             learning_rate=self.learning_rate,
             momentum=self.momentum,
+            optimiser=self.optimiser,
+            physical_batch=self.physical_batch,
         )
 
     def _constants(self, n: int) -> Recipe:

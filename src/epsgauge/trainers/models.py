@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from epsgauge.data import encoders
 from epsgauge.errors import InvalidInput
 from epsgauge.references import is_reference, load, nearest
 
@@ -30,24 +31,45 @@ def _mlp(n_features: int, n_classes: int) -> list[nn.Module]:
     return [nn.Linear(n_features, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, n_classes)]
 
 
-MODELS = {"logistic": _logistic, "mlp": _mlp}
+FLAT = {"logistic": _logistic, "mlp": _mlp}  # they take points as flat rows
+CNN, TRANSFORMER = "cifar10-cnn", "transformer"  # they take points as they are
+NAMES = (*FLAT, CNN, TRANSFORMER)
 
 
 def check_name(name: Any) -> None:
-    if name not in MODELS and not is_reference(name):
-        hint = nearest(name, MODELS) if isinstance(name, str) else ""
+    if name not in NAMES and not is_reference(name):
+        hint = nearest(name, NAMES) if isinstance(name, str) else ""
         raise InvalidInput(
-            f'model must be one of {", ".join(MODELS)}, or your own function as "module:attr", but got {name!r}.{hint}'
+            f'model must be one of {", ".join(NAMES)}, or your own function as "module:attr", but got {name!r}.{hint}'
         )
 
 
-def build(name: str, *, n_features: int, n_classes: int) -> nn.Module:
-    """A fresh model for flat points; a user's own function takes no argument and decides itself."""
+def check_settings(name: str, *, encoder: str | None, n_classes: int) -> None:
+    """The settings that belong to one built-in model."""
+    if name == TRANSFORMER:
+        encoders.check_name(encoder)
+    elif encoder is not None:
+        raise InvalidInput(f'encoder must be left out unless model = "{TRANSFORMER}", but got {encoder!r}.')
+    if name == CNN and n_classes != 10:
+        raise InvalidInput(f'n_classes must be 10 with model = "{CNN}", but got {n_classes}.')
+
+
+def build(name: str, *, n_features: int, n_classes: int, encoder: str | None = None) -> nn.Module:
+    """A fresh model, its first weights from torch's generator.
+
+    `n_features` is that of flat points. A user's own function takes no argument and decides itself.
+    """
     from torch import nn
 
+    from epsgauge.trainers import architectures
+
     check_name(name)
-    if name in MODELS:
-        return nn.Sequential(*MODELS[name](n_features, n_classes))
+    if name in FLAT:
+        return nn.Sequential(*FLAT[name](n_features, n_classes))
+    if name == CNN:
+        return architectures.cifar10_cnn()
+    if name == TRANSFORMER:
+        return architectures.transformer(encoder or "", n_classes)
     factory = load(name, "model")
     if isinstance(factory, nn.Module) or not callable(factory):
         raise InvalidInput(
@@ -86,7 +108,7 @@ def check_fit(model: nn.Module, name: str, x: torch.Tensor, y: torch.Tensor) -> 
         raise InvalidInput(f"model {name} must give one row of class scores a point, but for one point it gave {got}.")
     largest = int(y.max())
     if largest >= out.shape[1]:
-        remedy = "Set n_classes" if name in MODELS else "Give the model more outputs"
+        remedy = "Set n_classes" if name in NAMES and name != CNN else "Give the model more outputs"
         raise InvalidInput(
             f"y must be below {out.shape[1]}, the number of classes of model {name}, but got {largest}. {remedy}."
         )

@@ -12,7 +12,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
-from epsgauge.trainers import models
+from epsgauge.trainers import models, optimisers
 from epsgauge.trainers.recipe import Recipe
 from epsgauge.trainers.stacked.chain import chain, supports
 from epsgauge.trainers.stacked.engine import fit_many
@@ -37,11 +37,14 @@ class Network:
     change the architecture, and with it tell the bit.
     """
 
-    model: str = "mlp"  # "logistic", "mlp", or "module:attr": a function without arguments that builds an nn.Module
+    model: str = "mlp"  # one of models.NAMES, or "module:attr": a function without arguments that builds an nn.Module
+    encoder: str | None = None  # of model "transformer": a folder, a name on the hub, or "package:folder"
     epochs: int = 10
     batch_size: int = 100
     learning_rate: float = 0.5
-    momentum: float = 0.0
+    momentum: float = 0.0  # of optimiser "sgd"
+    optimiser: str = "sgd"  # or "adam", which is not stacked
+    physical_batch: int | None = None  # points whose gradients are computed at once: less memory, the same result
     n_classes: int = 10  # of the built-in models
     device: str = "cpu"  # "cpu", "cuda" or "mps"
     engine: str = "auto"  # "stacked" trains many models at once; "auto" does where it can
@@ -50,7 +53,9 @@ class Network:
 
     def __post_init__(self) -> None:
         models.check_name(self.model)
-        for name, least in (("epochs", 1), ("batch_size", 1), ("n_classes", 2)):
+        models.check_settings(self.model, encoder=self.encoder, n_classes=self.n_classes)
+        physical = () if self.physical_batch is None else (("physical_batch", 1),)
+        for name, least in (("epochs", 1), ("batch_size", 1), ("n_classes", 2), *physical):
             value = getattr(self, name)
             checks.within(name, value, f"{least} or more", np.asarray(checks.counts(name, value) >= least))
         positive("learning_rate", self.learning_rate)
@@ -58,6 +63,11 @@ class Network:
             raise InvalidInput(f"engine must be one of {', '.join(self.ENGINES)}, but got {self.engine!r}.")
         momentum = checks.numbers("momentum", self.momentum)
         checks.within("momentum", self.momentum, "in [0, 1)", (momentum >= 0) & (momentum < 1))
+        optimisers.check(self.optimiser, momentum=self.momentum)
+        if self.engine == "stacked" and self.optimiser != "sgd":
+            raise InvalidInput(
+                f'optimiser must be "sgd" with engine = "stacked", but got {self.optimiser!r}. Use engine = "auto".'
+            )
 
     def losses(self, model: nn.Module, points: Any) -> Floats:
         """The cross-entropy of each point, with the model in eval mode.
@@ -72,17 +82,18 @@ class Network:
         if not len(x):
             return np.empty(0)
         model.eval()
+        chunk = self.physical_batch or CHUNK
         with torch.no_grad():
             parts = [
-                cross_entropy(model(x[i : i + CHUNK]).cpu().double(), y[i : i + CHUNK].cpu(), reduction="none")
-                for i in range(0, len(x), CHUNK)
+                cross_entropy(model(some).cpu().double(), labels.cpu(), reduction="none")
+                for some, labels in zip(torch.split(x, chunk), torch.split(y, chunk), strict=True)
             ]
         out: Floats = torch.cat(parts).numpy()
         return out
 
     def group(self, points: Any, *, size: int) -> Group | None:
         """How many models are trained together, and with which padding; None: one at a time. `points` are any two."""
-        if self.engine not in ("auto", "stacked"):
+        if self.engine not in ("auto", "stacked") or self.optimiser != "sgd":
             return None
         x, y = self._tensors(points)
         with torch_seeded(streams(0).initialisation, x.device):
@@ -93,7 +104,10 @@ class Network:
         return group_for(model, x, self._constants(size))
 
     def train_many(self, datas: Sequence[Any], *, seeds: Sequence[int], size: int, group: Group) -> list[nn.Module]:
-        """Models of one group, each in its slot. One whose data is None keeps its slot and is not trained."""
+        """Models of one group, each in its slot. One whose data is None keeps its slot and is not trained.
+
+        `physical_batch` is not looked at: the pieces of a stacked batch have the fixed width of the group.
+        """
         given = [None if data is None else self._tensors(data) for data in datas]
         some = next(points for points in given if points is not None)
         points = [(some[0][:0], some[1][:0]) if p is None else p for p in given]
@@ -116,15 +130,14 @@ class Network:
 
     def _tensors(self, data: Any) -> tuple[torch.Tensor, torch.Tensor]:
         x, y = tensors(data, device_of(self.device))
-        if self.model in models.MODELS:  # they take flat rows of real numbers
+        if self.model in models.FLAT:  # they take flat rows of real numbers
             x = x.float().flatten(1) if x.ndim > 1 else x.float()[:, None]
         return x, y
 
     def _built(self, x: torch.Tensor, y: torch.Tensor) -> nn.Module:
         """A new model that fits the points, on the device, ready to be trained."""
-        model = models.build(self.model, n_features=int(x.shape[-1]), n_classes=self.n_classes).to(
-            device_of(self.device)
-        )
+        made = models.build(self.model, n_features=int(x.shape[-1]), n_classes=self.n_classes, encoder=self.encoder)
+        model = made.to(device_of(self.device))
         models.check_fit(model, self.model, x, y)
         return model.train()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epsgauge.errors import InvalidInput, MissingExtra
+from epsgauge.trainers.optimisers import made
 from epsgauge.trainers.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def fit(
 ) -> None:
     """Train `model` in place. Every step draws each point with probability `sample_rate`, on its own.
 
-    A step that draws no point is a step all the same: it adds its noise.
+    A step that draws no point is a step all the same: it adds its noise. With `physical_batch` the points of a step are
+    clipped and added in pieces.
     """
     need_opacus()
     import torch
@@ -60,9 +62,8 @@ def fit(
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
     if not named:
         raise InvalidInput("the model must have parameters to train, but it has none.")
-    sgd = torch.optim.SGD(named.values(), lr=recipe.learning_rate, momentum=recipe.momentum)
     optimiser = DPOptimizer(
-        sgd,
+        made(recipe.optimiser, named.values(), learning_rate=recipe.learning_rate, momentum=recipe.momentum),
         noise_multiplier=recipe.noise_multiplier,
         max_grad_norm=recipe.max_grad_norm,
         expected_batch_size=recipe.batch_size,
@@ -72,16 +73,18 @@ def fit(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_NO_INPUT_GRADIENT, category=UserWarning)
         for _ in range(recipe.steps):
-            drawn = np.flatnonzero(batches.random(len(x)) < recipe.sample_rate)
-            optimiser.zero_grad(set_to_none=True)
-            if len(drawn):
-                index = torch.from_numpy(drawn).to(x.device)
-                cross_entropy(model(x[index]), y[index]).backward()  # type: ignore[no-untyped-call]
-                check_reached(named)
-            else:  # the mean loss of no points is NaN; the sum of their gradients is 0
-                for p in named.values():
-                    p.grad_sample = p.new_zeros((0, *p.shape))  # type: ignore[attr-defined]
-            optimiser.step()
+            drawn = torch.from_numpy(np.flatnonzero(batches.random(len(x)) < recipe.sample_rate)).to(x.device)
+            pieces = torch.split(drawn, recipe.physical_batch or max(1, len(drawn)))
+            for number, piece in enumerate(pieces, 1):
+                optimiser.zero_grad(set_to_none=True)  # sums of clipped gradients are kept until the step is made
+                if len(piece):
+                    cross_entropy(model(x[piece]), y[piece]).backward()  # type: ignore[no-untyped-call]
+                    check_reached(named, len(piece))
+                else:  # the mean loss of no points is NaN; the sum of their gradients is 0
+                    for p in named.values():
+                        p.grad_sample = p.new_zeros((0, *p.shape))  # type: ignore[attr-defined]
+                optimiser.signal_skip_step(do_skip=number < len(pieces))
+                optimiser.step()
     optimiser.zero_grad(set_to_none=True)
     hooks.cleanup()
 
@@ -109,12 +112,19 @@ def check_layers(model: nn.Module) -> None:
             )
 
 
-def check_reached(named: dict[str, nn.Parameter]) -> None:
+def check_reached(named: dict[str, nn.Parameter], n_points: int) -> None:
+    """Every parameter has a gradient for each point."""
     missed = [name for name, p in named.items() if p.grad_sample is None]  # type: ignore[attr-defined]
     if missed:
         raise InvalidInput(
             f"every parameter to train must take part in the model's output, but {', '.join(missed)} does not. "
             "Remove it, or set requires_grad = False."
+        )
+    mixed = [name for name, p in named.items() if len(p.grad_sample) != n_points]  # type: ignore[attr-defined]
+    if mixed:
+        raise InvalidInput(
+            f"every layer to train must see the points along the first axis of its input, but that of {mixed[0]} does "
+            "not: its gradients cannot be told apart. Give it one row a point, or set requires_grad = False."
         )
 
 

@@ -16,3 +16,5 @@ class Recipe:
     max_grad_norm: float
     learning_rate: float
     momentum: float
+    optimiser: str = "sgd"  # or "adam"; the stacked engine knows "sgd" alone
+    physical_batch: int | None = None  # gradients that are held at once; the stacked engine has pieces of its own width

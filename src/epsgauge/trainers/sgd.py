@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from epsgauge.trainers.network import Network
+from epsgauge.trainers.optimisers import made
 from epsgauge.trainers.stacked.plain import PlainRecipe
 from epsgauge.trainers.streams import streams, torch_seeded
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Sgd(Network):
-    """Shuffled batches, mean cross-entropy, plain SGD."""
+    """Shuffled batches and their mean cross-entropy."""
 
     ENGINES: ClassVar[tuple[str, ...]] = ("auto", "stacked", "torch")
 
@@ -35,14 +36,18 @@ class Sgd(Network):
         rng = np.random.default_rng(batches)
         with torch_seeded(start, x.device):
             model = self._built(x, y)
-            optimiser = torch.optim.SGD(model.parameters(), lr=self.learning_rate, momentum=self.momentum)
+            optimiser = made(
+                self.optimiser, model.parameters(), learning_rate=self.learning_rate, momentum=self.momentum
+            )
             for _epoch in range(self.epochs):
                 for batch in np.array_split(rng.permutation(len(x)), math.ceil(n / self.batch_size)):
                     if not len(batch):  # fewer points than batches
                         continue
-                    index = torch.from_numpy(batch).to(x.device)
                     optimiser.zero_grad()
-                    cross_entropy(model(x[index]), y[index]).backward()  # type: ignore[no-untyped-call]
+                    index = torch.from_numpy(batch).to(x.device)
+                    for piece in torch.split(index, self.physical_batch or len(batch)):
+                        share = len(piece) / len(batch)  # of the mean over the batch
+                        (share * cross_entropy(model(x[piece]), y[piece])).backward()  # type: ignore[no-untyped-call]
                     optimiser.step()
         return model.eval()
 
