@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests figures oracle benchmark soak clean
+.PHONY: demo test lint types imports tests figures oracle benchmark soak proofs clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
@@ -42,12 +42,20 @@ benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/runner.py
 	$(BIN)/python benchmarks/scores.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/bounds.py
+	$(BIN)/python benchmarks/thresholds.py
 
 # A real run killed KILLS times with SIGKILL, resumed, and compared with one that was left alone
 KILLS ?= 100
 soak: $(VENV)/installed
 	$(BIN)/python tools/soak.py --kills $(KILLS)
 	$(BIN)/python tools/soak.py --kills $(KILLS) --together
+
+# What the guaranteed bounds promise, enumerated and simulated at length: about an hour on one core
+proofs: $(VENV)/installed
+	$(BIN)/python tools/enumerate_exact.py
+	$(BIN)/python tools/monitoring.py --runs 1000
+	$(BIN)/python tools/clusters.py --runs 400
 
 # pip is asked for the pinned versions of constraints.txt; the stamp is renewed when they or the package's needs change
 $(VENV)/installed: pyproject.toml constraints.txt

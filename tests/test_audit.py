@@ -23,7 +23,7 @@ from epsgauge.runner.progress import Watch
 from epsgauge.runner.run import run
 from epsgauge.runner.view import Run
 from epsgauge.scores.table import Scores
-from epsgauge.stats.methods import METHODS
+from epsgauge.stats.methods import METHODS, QUICK
 from epsgauge.stats.tally import Tally
 from epsgauge.trainers.mechanism import RandomisedResponseTrainer
 
@@ -171,8 +171,8 @@ def test_a_run_of_a_mechanism_is_judged_by_its_proof(whole):
 
 def test_rows_are_those_of_the_methods(whole):
     a = audit_run(whole, {"level": 0.8})
-    expected = eg.intervals(a.judged.tally, delta=1e-5, level=0.8)
-    assert [row.method for row in a.rows] == list(METHODS)
+    expected = eg.intervals(a.judged.tally, delta=1e-5, level=0.8, methods=(*QUICK, "exact"))
+    assert [row.method for row in a.rows] == [*QUICK, "exact"]
     for row in a.rows:
         assert (row.low, row.high) == (expected[row.method].low, expected[row.method].high)
         assert (row.promise, row.note) == (METHODS[row.method].promise, None)
@@ -201,10 +201,15 @@ def test_a_percentile_is_a_threshold_on_ranks(many):
 
 
 def test_a_rule_judged_on_its_own_data_is_an_estimate(whole):
-    a = audit_run(whole, {"rule": "same-data"})
-    assert {row.promise for row in a.rows} == {"estimate"}
-    assert all("chosen on the data that it is judged on" in row.note for row in a.rows)
-    assert "only an estimate" in a.verdict.sentence
+    a = audit(responses(2.0, 300), rule="same-data")
+    *others, proven = a.rows
+    assert {row.promise for row in others} == {"estimate"}
+    assert all("chosen on the data that it is judged on" in row.note for row in others)
+    assert (proven.method, proven.promise, proven.note) == ("simultaneous", "guaranteed", None)
+    assert a.verdict.method == "simultaneous"
+    late = audit_run(whole, {"rule": "same-data"})  # which was not declared
+    assert {row.promise for row in late.rows} == {"estimate"}
+    assert "only an estimate" in late.verdict.sentence
 
 
 def test_target_fpr(many):
@@ -227,7 +232,7 @@ def test_guaranteed_rows_take_one_pair_a_model(many):
     assert "one pair a model" in row.note
     assert a["bayes"].promise == "estimate"
     assert "not independent" in a["bayes"].note
-    assert a.verdict.tally == a.guaranteed_tally
+    assert audit_run(many, {"verdict_method": "exact"}).verdict.tally == a.guaranteed_tally
     assert audit_run(many, {"verdict_method": "bayes"}).verdict.tally == a.judged.tally
 
 
@@ -290,8 +295,9 @@ def test_a_run_cut_short_does_not_keep_its_level(tmp_path):
     assert "30 of 40 models" in a.lost.why
     assert a["clopper-pearson"].promise == "estimate"
     assert a["bayes"].promise == "credible"
-    assert "The level was not kept" in a.verdict.sentence
-    assert any("The level was not kept" in w for w in a.warnings)
+    # one bound holds at every moment, and judges alone
+    assert (a.verdict.method, a.verdict.promise, a["anytime"].promise) == ("anytime", "guaranteed", "guaranteed")
+    assert "Judged by the bound that holds at every moment alone" in a.verdict.sentence
     # played to its planned end, though it was looked at: the level is kept
     b = audit(played(small_plan(), out))
     assert (b.level_kept, b.looks) == (True, 1)
@@ -325,7 +331,7 @@ def test_another_verdict_than_declared_is_only_an_estimate(tmp_path):
     audit(out)
     later = audit(played(out.plan.with_audit(verdict_level=0.8), tmp_path / "a"))  # a plan edited after the look
     assert "verdict_level differs from what the plan declared" in later.lost.why
-    assert [row.promise for row in later.rows] == ["credible", "estimate", "estimate"]
+    assert [row.promise for row in later.rows] == ["credible", "estimate", "estimate", "estimate"]
     found = compare([out, played(out.plan.with_audit(verdict_level=0.8), tmp_path / "a")], rule="shared")
     assert not found.runs[1].audit.level_kept
 
@@ -572,6 +578,6 @@ def test_a_violation_by_an_estimate_says_that_it_proves_nothing(tmp_path):
     scores = responses(3.0, 400)
     claim = {"claimed_eps": 0.1, "claimed_delta": 1e-5, "claimed_adjacency": "substitute"}
     assert "does not hold" in audit(scores, **claim).verdict.sentence
-    sentence = audit(scores, rule="same-data", **claim).verdict.sentence
+    sentence = audit(scores, rule="same-data", verdict_method="exact", **claim).verdict.sentence
     assert sentence.startswith("Violation by an estimate, which proves nothing: ")
     assert "does not hold" not in sentence

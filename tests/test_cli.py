@@ -49,8 +49,8 @@ def test_json():
     assert answer["median"] == pytest.approx(post.median())
     assert answer["mass_at_zero"] == pytest.approx(post.mass_at_zero)
     assert (answer["claimed_eps"], answer["exceeds"]) == (2, pytest.approx(post.exceeds(2.0)))
-    assert [m["method"] for m in answer["methods"]] == ["bayes", "jeffreys", "clopper-pearson"]
-    assert [m["promise"] for m in answer["methods"]] == ["credible", "estimate", "guaranteed"]
+    assert [m["method"] for m in answer["methods"]] == ["bayes", "jeffreys", "clopper-pearson", "exact"]
+    assert [m["promise"] for m in answer["methods"]] == ["credible", "estimate", "guaranteed", "guaranteed"]
     bayes = answer["methods"][0]
     assert (bayes["low"], bayes["high"]) == (pytest.approx(1.0858981), pytest.approx(2.6546098))
     assert bayes["width"] == pytest.approx(bayes["high"] - bayes["low"])

@@ -23,7 +23,7 @@ from epsgauge.paper.examples import Example
 from epsgauge.paper.record import record
 from epsgauge.paper.reproduction import Reproduction, reproduction
 from epsgauge.paper.terminal import show
-from epsgauge.stats.methods import METHODS
+from epsgauge.stats.methods import QUICK
 
 # Computed once with ball arithmetic (Arb, 140 bits) and rounded to double precision; some examples have fewer digits.
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "paper.json").read_text(encoding="utf-8"))
@@ -257,8 +257,8 @@ def test_the_corner_case_is_that_of_the_reference(found: Reproduction) -> None:
 def test_the_numbers_of_samples_are_those_of_the_reference(found: Reproduction) -> None:
     got = items(found, "sample-sizes")
     wanted = EXAMPLES["Fig interval size, balanced acc .6, +-0.15, alpha .1"]["recomputed"]
-    assert {name: got[METHODS[name].label].recomputed for name in METHODS} == {
-        name: wanted[REFERENCE_NAMES[name]] for name in METHODS
+    assert {name: got[QUICK[name].label].recomputed for name in QUICK} == {
+        name: wanted[REFERENCE_NAMES[name]] for name in QUICK
     }
 
 

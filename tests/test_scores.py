@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epsgauge.errors import InvalidInput
-from epsgauge.scores import text
+from epsgauge.scores import parquet, text
 from epsgauge.scores.table import COLUMNS, Scores
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -143,7 +143,7 @@ def test_a_misalignment_is_an_error(scores, bits, sentence):
 # Files
 
 
-@given(tables(), st.sampled_from(["s.csv", "s.npz"]))
+@given(tables(), st.sampled_from(["s.csv", "s.npz", "s.parquet"]))
 def test_files_give_back_what_was_written(tmp_path_factory, scores, name):
     path = tmp_path_factory.getbasetemp() / name
     scores.write(path)
@@ -194,7 +194,7 @@ def test_standard_input_is_csv(monkeypatch):
     refused("standard input must have a column score, but has: bit.", Scores.read, "-")
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.npz"])
+@pytest.mark.parametrize("name", ["a.csv", "a.npz", "a.parquet"])
 def test_the_adjacency_of_a_file(tmp_path, name):
     path = tmp_path / name
     table(adjacency="add-remove").write(path)
@@ -203,6 +203,8 @@ def test_the_adjacency_of_a_file(tmp_path, name):
     refused("says that its adjacency is add-remove, but adjacency is substitute.", other, path)
     if name == "a.csv":
         path.write_text(path.read_text().replace("add-remove", "swap"))
+    elif name == "a.parquet":
+        path.write_bytes(parquet.render({"bit": np.array([1]), "score": np.array([0.5])}, "swap"))
     else:
         np.savez(path, bit=[1], score=[0.5], adjacency="swap")
     refused(f'{name} must be "substitute" or "add-remove", but got \'swap\'.', Scores.read, path)
@@ -247,7 +249,7 @@ def test_bad_csv_files(tmp_path, content, sentence):
 def test_files_of_the_wrong_kind(tmp_path):
     refused("there is no file", Scores.read, tmp_path / "none.csv", adjacency="substitute")
     refused("cannot be read: Is a directory.", Scores.read, tmp_path, adjacency="substitute")
-    refused("scores are written to a .csv or a .npz file, but got", table().write, tmp_path / "a.parquet")
+    refused("scores are written to a .csv, a .npz or a .parquet file, but got", table().write, tmp_path / "a.xlsx")
     refused("cannot be written: No such file or directory.", table().write, tmp_path / "none" / "a.csv")
     table().write(tmp_path / "a.npz")
     whole = (tmp_path / "a.npz").read_bytes()

@@ -61,6 +61,12 @@ def _dpsgd(privacy: DPSGD, delta: float, adjacency: Adjacency) -> float:
         return math.inf
     if rate == 1:  # the sum of all steps is one Gaussian mechanism, whose ε is known
         return Gaussian(noise / (DISTANCE[adjacency] * math.sqrt(steps))).eps_at(delta)
+    accountant = composed(privacy, adjacency, width=mesh(noise, steps, DISTANCE[adjacency]))
+    return float(accountant.get_epsilon(delta))
+
+
+def composed(privacy: DPSGD, adjacency: Adjacency, *, width: float) -> Any:
+    """dp-accounting's PLD accountant after all steps, with buckets of this width; its δ(ε) is never too small."""
     try:
         import dp_accounting
         from dp_accounting import pld
@@ -68,12 +74,15 @@ def _dpsgd(privacy: DPSGD, delta: float, adjacency: Adjacency) -> float:
         raise MissingExtra(NEEDS) from error
     relation = _relation(dp_accounting, adjacency)
     event = dp_accounting.SelfComposedDpEvent(
-        dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)), steps
+        dp_accounting.PoissonSampledDpEvent(
+            float(privacy.sample_rate), dp_accounting.GaussianDpEvent(float(privacy.noise_multiplier))
+        ),
+        int(privacy.steps),
     )
-    accountant = pld.PLDAccountant(relation, _mesh(noise, steps, DISTANCE[adjacency]))
+    accountant = pld.PLDAccountant(relation, width)
     if not accountant.supports(event):
         raise InvalidInput(_too_old(adjacency))
-    return float(accountant.compose(event).get_epsilon(delta))
+    return accountant.compose(event)
 
 
 def _relation(dp_accounting: Any, adjacency: Adjacency) -> Any:
@@ -90,7 +99,7 @@ def _too_old(adjacency: Adjacency) -> str:
     )
 
 
-def _mesh(noise: float, steps: int, distance: float) -> float:
+def mesh(noise: float, steps: int, distance: float) -> float:
     """The width of the accountant's buckets of privacy loss.
 
     Its error is always upwards, and was measured as at most 0.4 · steps · width², so this keeps it below 0.001. A

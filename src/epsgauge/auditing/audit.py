@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -11,22 +11,26 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.attacks.percentile import threshold as threshold_at
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.adversary import adversary
+from epsgauge.auditing.beyond import Beyond
 from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
 from epsgauge.auditing.level import Lost, level_lost
-from epsgauge.auditing.one_sided import OneSided
 from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, as_warned, promise_of, rows
-from epsgauge.auditing.settings import changed
-from epsgauge.auditing.verdict import Evidence, Verdict, number, verdict
+from epsgauge.auditing.settings import changed, verdict_method
+from epsgauge.auditing.verdict import Verdict, number, verdict
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
+from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.runner.plan import AuditSettings
 from epsgauge.runner.view import Failure, Run
 from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats.cautions import cautions
-from epsgauge.stats.methods import METHODS, intervals_of
+from epsgauge.stats.methods import METHODS, QUICK, intervals_of
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
+
+if TYPE_CHECKING:
+    from epsgauge.auditing.curve import EffectiveNoise
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class Audit:
     models: Models
     pairs_per_model: int
     lost: Lost | None  # where the level was not kept, and why
+    privacy: Privacy | None  # what the trainer promises
     looks: int  # at the results before this one
     warnings: tuple[str, ...]
 
@@ -75,6 +80,21 @@ class Audit:
     @property
     def level_kept(self) -> bool:
         return self.lost is None
+
+    def effective_noise(self) -> EffectiveNoise:
+        """The noise that DP-SGD can have had at most, by its whole trade-off curve, at the verdict's level.
+
+        It rests on one pair a model and keeps or loses its promise with Clopper-Pearson's row. Takes some seconds.
+        """
+        if not isinstance(self.privacy, DPSGD):
+            raise InvalidInput(
+                "an effective noise is that of DP-SGD, but this audit knows of none. Audit a run whose trainer says "
+                "what it promises as eg.DPSGD."
+            )
+        from epsgauge.auditing.curve import effective_noise  # it needs an extra
+
+        level = self.settings.verdict_level
+        return effective_noise(self.guaranteed_tally, self.privacy, adjacency=self.adjacency, level=level)
 
     def __getitem__(self, method: str) -> AuditRow:
         return {row.method: row for row in self.rows}[method]
@@ -105,7 +125,7 @@ def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> 
     >>> rng = np.random.default_rng(0)
     >>> scores = Scores.from_in_out(rng.normal(1, 1, 900), rng.normal(0, 1, 900), adjacency="substitute")
     >>> audit(scores, delta=1e-5, claimed_eps=0.5, claimed_delta=1e-5, claimed_adjacency="substitute")
-    <Audit of scores: violation, ε ≥ ... (Clopper-Pearson, level 0.99, δ = 1e-05, substitute)>
+    <Audit of scores: violation, ε ≥ ... (Exact, level 0.99, δ = 1e-05, substitute)>
     """
     if isinstance(source, Scores):
         return _audit_scores(source, 0 if seed is None else seed, settings)
@@ -148,14 +168,14 @@ def audit_run(run: Run, changes: dict[str, Any] | None = None, *, skipped: int |
     if not len(signals):
         remedy = "Play those that failed again with --retry-failed." if run.n_failed else "Run it first."
         raise InvalidInput(f"no model of {run.path} is done, so there is nothing to audit. {remedy}")
-    judged = _judge_signals(signals, settings, cut)
+    judged = judge_signals(signals, settings, cut)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
     lost = level_lost(run, settings, shared=skipped is not None)
     return _assemble(run.plan.name, judged, settings, signals, run, claim, models, cut, lost)
 
 
-def _judge_signals(signals: Signals, settings: AuditSettings, cut: int) -> Judged:
+def judge_signals(signals: Signals, settings: AuditSettings, cut: int) -> Judged:
     """Attack and rule of a run; the models below number `cut` choose, as many of them as are done."""
     attack = ATTACKS[settings.attack]
     fit = int(np.sum(signals.models < cut))
@@ -206,19 +226,20 @@ def _assemble(
     m = judged.pairs_per_model if run is None else run.plan.game.pairs_per_model
     conditions = Conditions(judged.same_data, m, lost)
     posterior = estimate(judged.tally, delta=settings.delta)
-    result = intervals_of(posterior, level=settings.level)
+    result = intervals_of(posterior, level=settings.level, methods=(*QUICK, "exact"))
     found = rows(result, guaranteed, conditions)
-    method = METHODS[settings.verdict_method]
+    method = METHODS[verdict_method(settings, m)]
+    caveats: tuple[str, ...] = ()
+    if lost is not None:
+        caveats = (f"The level was not kept: {lost.why}.",)
+        if lost.stopping and method.promise == "guaranteed":
+            method = METHODS["anytime"]
+            caveats = (f"Judged by the bound that holds at every moment alone: {lost.why}.",)
+    beyond = Beyond.of(judged, guaranteed, failed, settings, cut, run)
+    found += beyond.rows(method.name, settings, conditions)
     promise, _ = promise_of(method, conditions)
-    by_proof = method.promise == "guaranteed"
-    evidence = Evidence(
-        guaranteed.tally if by_proof else judged.tally,
-        guaranteed.failed_ones if by_proof else 0,
-        guaranteed.failed_zeros if by_proof else 0,
-        adversary(judged, None if run is None else settings.attack, signals),
-        adjacency,
-    )
-    caveats = () if lost is None else (f"The level was not kept: {lost.why}.",)
+    who = adversary(judged, None if run is None else settings.attack, signals)
+    evidence = beyond.evidence(method, who, adjacency)
     ruled = verdict(
         promised.claim,
         evidence,
@@ -244,12 +265,13 @@ def _assemble(
         posterior=posterior,
         guaranteed=guaranteed,
         rows=found,
-        lower_bound=OneSided(method.name, settings.verdict_level, settings.delta).of(evidence.tally),
+        lower_bound=evidence.bound(method.name, settings.verdict_level, settings.delta),
         promises=promised,
         verdict=ruled,
         models=models,
         pairs_per_model=m,
         lost=lost,
+        privacy=None if run is None or run.plan.control else run.privacy,
         looks=0 if run is None else len(run.looks),
         warnings=warnings,
     )

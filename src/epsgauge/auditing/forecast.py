@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.claim import Claim, NoClaim, promises
+from epsgauge.auditing.one_sided import OneSided
+from epsgauge.auditing.settings import verdict_method
+from epsgauge.bounds.simultaneous import simultaneous_lower_bound
 from epsgauge.runner.executors import worker_count
-from epsgauge.runner.plan import Plan
+from epsgauge.runner.plan import AuditSettings, Plan
 from epsgauge.runner.play import promised, trainer_of
 from epsgauge.runner.trial import Trial
 from epsgauge.stats.sizing import largest_eps
+from epsgauge.stats.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -23,7 +29,8 @@ class Forecast:
     n_guesses: int  # of judged models
     n_trained: int  # with those that rank points
     workers: int
-    largest_verdict: float  # of the verdict's method at its level, one guess a model
+    method: str  # of the verdict
+    largest_verdict: float  # of that method at its level
     largest_credible: float  # the lower end of the credible interval
     accountant: dict[Adjacency, float | None]
     claim: float | None
@@ -41,7 +48,8 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
         privacy = promised(plan, trainer_of(plan))
     found = promises(settings, privacy, plan.game.adjacency, control=plan.control)
     unknown = trial is None and not plan.trainer.built_in and settings.claimed_eps is None and not plan.control
-    largest = largest_eps(n_judged, delta=settings.delta, level=settings.verdict_level, method=settings.verdict_method)
+    method = verdict_method(settings, m)
+    largest = _largest(method, n_judged * m if method == "pooled" else n_judged, settings)
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
     warnings = list(found.notes)
     if claim is not None and largest <= claim:
@@ -56,6 +64,7 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
         n_judged * m,
         plan.n_models + (plan.game.ranking_models if plan.game.challenge == "worst" else 0),
         worker_count(plan),
+        method,
         largest,
         largest_eps(n_judged * m, delta=settings.delta, level=(1 + settings.level) / 2),
         found.accountant,
@@ -63,6 +72,19 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
         "known to your code alone: --try imports it" if unknown else _said(found.claim, found.accountant),
         tuple(warnings),
     )
+
+
+def _largest(method: str, n: int, settings: AuditSettings) -> float:
+    """Of a perfect attack on n guesses in equal halves."""
+    ones = (n + 1) // 2
+    if method == "simultaneous":
+        if n < 2:
+            return 0.0
+        ins, outs = np.ones(ones), np.zeros(n - ones)
+        level = settings.verdict_level
+        return simultaneous_lower_bound(ins, outs, delta=settings.delta, level=level, directions="high").low
+    guessed = settings.pooled_guesses or "all"
+    return OneSided(method, settings.verdict_level, settings.delta, guessed).of(Tally(tp=ones, tn=n - ones, fp=0, fn=0))
 
 
 def _said(claim: Claim | NoClaim, accountant: dict[Adjacency, float | None]) -> str:

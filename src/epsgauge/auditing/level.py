@@ -13,12 +13,14 @@ from epsgauge.runner.view import Run
 class Lost:
     """Why the level was not kept, as a part of a sentence.
 
-    Stopping early takes the level from confidence bounds alone. A rule that is not the declared one, or was chosen by
-    other models or code, takes it from posteriors too: their data may have chosen it.
+    Stopping early takes the level from confidence bounds alone, and not from those that hold at every moment. A rule
+    that is not the declared one, or was chosen by other models or code, takes it from posteriors too: their data may
+    have chosen it.
     """
 
     why: str
-    rule: bool
+    rule: bool = False
+    stopping: bool = False
 
 
 def level_lost(run: Run, used: AuditSettings, *, shared: bool = False) -> Lost | None:
@@ -36,10 +38,12 @@ def level_lost(run: Run, used: AuditSettings, *, shared: bool = False) -> Lost |
         return Lost("models that choose the rule were played again after results had been seen", rule=True)
     planned, over = run.plan.n_models, run.n_done + run.n_failed
     if over < planned:
-        return Lost(f"the run is not finished: {over} of {planned} models have been played", rule=False)
+        return Lost(f"the run is not finished: {over} of {planned} models have been played", stopping=True)
+    if run.stop_when is not None:
+        return Lost(f"the run was to stop when its results showed {run.stop_when}", stopping=True)
     if run.extended_after_look:
-        return Lost("the run was extended after its results had been seen", rule=False)
+        return Lost("the run was extended after its results had been seen", stopping=True)
     verdict = other_verdict(declared, used)
     if verdict:
-        return Lost(f"{', '.join(verdict)} differs from what the plan declared before results were seen", rule=False)
+        return Lost(f"{', '.join(verdict)} differs from what the plan declared before results were seen")
     return None

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from epsgauge.bounds.guesses import Guessed, guesses_of
+from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import METHODS, Counts
+from epsgauge.stats.methods import BASELINE, CELLS, COUNTED, QUICK, Counts
 from epsgauge.stats.posterior import JEFFREYS
+from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
 
 POWER = 0.8
@@ -23,27 +26,46 @@ LOST = 1e-9
 class OneSided:
     """A method's lower bound for ε at `delta`, one-sided at `level`.
 
-    Clopper-Pearson and Jeffreys have a direction here: a tally that is worse than chance gives 0. The posterior folds:
-    "bayes" reads an attack that is reliably wrong as its opposite.
+    All but one have a direction here: a tally that is worse than chance gives 0. The posterior folds: "bayes" reads an
+    attack that is reliably wrong as its opposite.
     """
 
     method: str
     level: float
     delta: float
+    guessed: Guessed = "all"  # of "pooled": the guesses that count, fixed beforehand
 
     def of(self, tally: Tally) -> float:
         """Its value for one tally."""
-        return float(
-            self._at(Counts(*(np.array([getattr(tally, c)], np.float64) for c in ("tp", "tn", "fp", "fn"))))[0]
-        )
+        if self.method == "pooled":
+            return pooled_bound(guesses_of(tally, self.guessed), delta=self.delta, level=self.level).eps
+        return float(self._at(Counts(*(np.array([getattr(tally, c)], np.float64) for c in CELLS)))[0])
+
+    def needed(self, eps: float) -> int | None:
+        """N, in equal halves and to about 1 %, from which a perfect attack's bound is above `eps`; None above 1e8."""
+
+        def reached(n: int) -> bool:
+            return self.of(Tally(tp=n // 2, tn=n // 2, fp=0, fn=0)) > eps
+
+        low, high = 1, 2
+        while not reached(high):
+            low, high = high, 2 * high
+            if high > MAX_SAMPLES:
+                return None
+        while high - low > max(1, low // 100):
+            middle = (low + high) // 2
+            low, high = (low, middle) if reached(middle) else (middle, high)
+        return high
 
     def detectable(self, tally: Tally, power: float = POWER) -> float:
         """The ε below which every claim would be refuted with at least this probability, at the tally's own rates.
 
         If FNR and FPR are the measured ones, the counts are two binomials. A claim is refuted where the bound is above
         it, so this is the 1 − power quantile of the bound, over all pairs of counts but a mass of 1e-9. Where these
-        are too many it is that of 20,000 draws with a fixed seed.
+        are too many it is that of 20,000 draws with a fixed seed. A bound that takes long is computed at one pair of
+        counts: the one at that quantile of Clopper-Pearson's, which orders the outcomes much as it does.
         """
+        quick = self if self.method in QUICK else OneSided(BASELINE, self.level, self.delta)
         n1, n0 = int(tally.n_positive), int(tally.n_negative)
         fn, p_fn = _binomial(n1, int(tally.fn))
         fp, p_fp = _binomial(n0, int(tally.fp))
@@ -55,14 +77,18 @@ class OneSided:
             drawn = [rng.choice(k, MAX_CELLS, p=p / p.sum()) for k, p in ((fn, p_fn), (fp, p_fp))]
             cells, times = np.unique(np.stack(drawn), axis=1, return_counts=True)
             mass = times / MAX_CELLS
-        bounds = self._at(Counts(tp=n1 - cells[0], tn=n0 - cells[1], fp=cells[1], fn=cells[0]))
+        bounds = quick._at(Counts(tp=n1 - cells[0], tn=n0 - cells[1], fp=cells[1], fn=cells[0]))
         order = np.argsort(bounds)
         reached = np.searchsorted(np.cumsum(mass[order]), 1.0 - power, side="right")
-        return float(bounds[order[min(int(reached), len(order) - 1)]])
+        at = order[min(int(reached), len(order) - 1)]
+        if quick is self:
+            return float(bounds[at])
+        misses, alarms = int(cells[0][at]), int(cells[1][at])
+        return self.of(Tally(tp=n1 - misses, tn=n0 - alarms, fp=alarms, fn=misses))
 
     def _at(self, counts: Counts) -> Floats:
         family = EpsAtDelta(np.full(len(counts.tp), self.delta))
-        return METHODS[self.method].lower_bound(family, counts, 1.0 - self.level, JEFFREYS)
+        return COUNTED[self.method].lower_bound(family, counts, 1.0 - self.level, JEFFREYS)
 
 
 def _binomial(n: int, k: int) -> tuple[Floats, Floats]:

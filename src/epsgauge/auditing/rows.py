@@ -9,7 +9,7 @@ import numpy as np
 from epsgauge.auditing.level import Lost
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.methods import METHODS, Counts, Intervals, Method, Row
+from epsgauge.stats.methods import COUNTED, Counted, Counts, Intervals, Method, Row
 from epsgauge.stats.posterior import JEFFREYS
 from epsgauge.stats.tally import Tally
 
@@ -17,6 +17,11 @@ SAME_DATA = "the rule was chosen on the data that it is judged on"
 DEPENDENT = (
     "the {m} pairs of a model are not independent of each other; the paper's heuristic takes them as if they were"
 )
+
+
+def perfect(tally: Tally, failed_ones: int, failed_zeros: int) -> Tally:
+    n1, n0 = int(tally.n_positive), int(tally.n_negative)
+    return Tally(tp=n1 - failed_ones, fn=failed_ones, tn=n0 - failed_zeros, fp=failed_zeros)
 
 
 @dataclass(frozen=True)
@@ -50,13 +55,19 @@ class Guaranteed:
     def n_failed(self) -> int:
         return self.failed_ones + self.failed_zeros
 
-    def ends(self, method: Method, *, delta: float, level: float) -> tuple[float, float]:
+    @property
+    def perfect(self) -> Tally:
+        """If every guess were right, but on models that failed."""
+        return perfect(self.tally, self.failed_ones, self.failed_zeros)
+
+    def ends(self, method: Counted, *, delta: float, level: float) -> tuple[float, float]:
         """An interval that covers whatever the failed models would have shown.
 
         The low end takes them as wrong guesses, and is 0 where that is no better than chance. For the high end each
         side's failures are taken as right and as wrong: every corner of the rectangle of rates is in one of the four.
         """
-        f1, f0 = np.array([0, 0, 1, 1]) * self.failed_ones, np.array([0, 1, 0, 1]) * self.failed_zeros
+        corners = [(1, 1)] if not self.n_failed else [(0, 0), (0, 1), (1, 0), (1, 1)]
+        f1, f0 = np.array(corners).T * np.array([[self.failed_ones], [self.failed_zeros]])
         t = self.guesses
         counts = Counts(
             *(
@@ -64,12 +75,12 @@ class Guaranteed:
                 for cell in (t.tp + self.failed_ones - f1, t.tn + self.failed_zeros - f0, t.fp + f0, t.fn + f1)
             )
         )
-        low, high = method.ends(EpsAtDelta(np.full(4, delta)), counts, 1.0 - level, JEFFREYS)
+        low, high = method.ends(EpsAtDelta(np.full(len(corners), delta)), counts, 1.0 - level, JEFFREYS)
         if not self.n_failed:
             return float(low[0]), float(high[0])
         wrong = self.tally
         chance = wrong.tp * wrong.n_negative <= wrong.fp * wrong.n_positive
-        return 0.0 if chance else float(low[3]), float(high.max())
+        return 0.0 if chance else float(low[-1]), float(high.max())
 
 
 @dataclass(frozen=True)
@@ -83,14 +94,18 @@ class Conditions:
 
 def promise_of(method: Method, on: Conditions) -> tuple[Kind, str | None]:
     """What a method promises under these conditions, and why it is less than it could be."""
-    why = [SAME_DATA] if on.same_data else []
-    if on.lost is not None and (on.lost.rule or method.promise == "guaranteed"):
+    why = [SAME_DATA] if on.same_data and method.name != "simultaneous" else []
+    if on.lost is not None and (on.lost.rule or (method.promise == "guaranteed" and not _unharmed(method, on.lost))):
         why.append(on.lost.why)
-    if method.promise != "guaranteed" and on.pairs_per_model > 1:
+    if method.promise == "credible" and on.pairs_per_model > 1:
         why.append(DEPENDENT.format(m=on.pairs_per_model))
     if not why:
         return method.promise, None
     return "estimate", "; ".join(why)
+
+
+def _unharmed(method: Method, lost: Lost) -> bool:
+    return lost.stopping and method.name == "anytime"
 
 
 def rows(result: Intervals, guaranteed: Guaranteed, on: Conditions) -> tuple[AuditRow, ...]:
@@ -105,7 +120,7 @@ def as_warned(result: Intervals, found: tuple[AuditRow, ...]) -> Intervals:
 
 
 def _row(row: Row, result: Intervals, guaranteed: Guaranteed, on: Conditions) -> AuditRow:
-    method = METHODS[row.method]
+    method = COUNTED[row.method]
     promise, why = promise_of(method, on)
     notes = [why] if why else []
     tally, low, high = result.posterior.tally, float(row.low), float(row.high)

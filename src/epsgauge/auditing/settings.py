@@ -15,7 +15,7 @@ OF_A_RULE = ("fit_models", "percentile", "threshold", "target_fpr")
 # What decides the guesses: whoever chooses one of these after seeing results chooses the result.
 RULE = ("attack", "rule", *OF_A_RULE, "search")
 # What decides how the guesses are judged.
-VERDICT = ("verdict_method", "verdict_level")
+VERDICT = ("verdict_method", "verdict_level", "pooled_guesses")
 
 
 class _Table(BaseModel):
@@ -35,6 +35,15 @@ def changed(base: AuditSettings, changes: dict[str, Any]) -> AuditSettings:
         return _Table(audit={**values, **changes}).audit  # type: ignore[arg-type]
     except ValidationError as error:
         raise InvalidInput(sentence_of(error).removeprefix("audit.").removeprefix("audit: ")) from None
+
+
+def verdict_method(settings: AuditSettings, pairs_per_model: int) -> str:
+    """The method that a verdict rests on: the one that is set, else the sharpest that is proven for such an audit."""
+    if settings.verdict_method is not None:
+        return settings.verdict_method
+    if settings.rule == "same-data":
+        return "simultaneous"
+    return "exact" if pairs_per_model == 1 else "pooled"
 
 
 def other_rule(declared: AuditSettings, used: AuditSettings) -> list[str]:

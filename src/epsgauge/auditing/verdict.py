@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,9 +11,11 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.claim import Claim, NoClaim
 from epsgauge.auditing.one_sided import POWER, OneSided
+from epsgauge.auditing.rows import perfect
+from epsgauge.bounds.guesses import Guessed
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.methods import METHODS
-from epsgauge.stats.sizing import MAX_SAMPLES, sample_size
+from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
 
 Ruling = Literal["violation", "not refuted", "underpowered", "no claim"]
@@ -36,7 +39,7 @@ class Verdict:
     bound: float
     claim: Claim | None
     largest: float  # what the bound would be if every guess were right, except on models that failed
-    detectable: float  # claims below it are refuted with probability `power` at the measured rates
+    detectable: float | None  # at the measured rates claims below it are refuted with probability `power`, if known
     power: float
     tally: Tally  # that the bound rests on
     failed: int  # models that count in it as wrong guesses
@@ -54,12 +57,15 @@ class Evidence:
     failed_zeros: int
     adversary: Adversary
     adjacency: Adjacency
+    guessed: Guessed = "all"  # of the pooled bound
+    # (level, delta) -> the bound, where counts alone do not give it; and what it would be if every guess were right
+    measured: Callable[[float, float], float] | None = None
+    at_best: Callable[[float, float], float] | None = None
 
-    @property
-    def perfect(self) -> Tally:
-        n1, n0 = int(self.tally.n_positive), int(self.tally.n_negative)
-        f1, f0 = self.failed_ones, self.failed_zeros
-        return Tally(tp=n1 - f1, fn=f1, tn=n0 - f0, fp=f0)
+    def bound(self, method: str, level: float, delta: float) -> float:
+        if self.measured is not None:
+            return self.measured(level, delta)
+        return OneSided(method, level, delta, self.guessed).of(self.tally)
 
 
 def verdict(
@@ -74,8 +80,13 @@ def verdict(
 ) -> Verdict:
     """Judge a claim at its own δ, or report the bound at `delta` where there is none."""
     judged = claim if isinstance(claim, Claim) else None
-    bounds = OneSided(method, level, delta if judged is None else judged.delta)
-    bound, largest = bounds.of(evidence.tally), bounds.of(evidence.perfect)
+    bounds = OneSided(method, level, delta if judged is None else judged.delta, evidence.guessed)
+    bound, detectable = evidence.bound(method, level, bounds.delta), None
+    if evidence.at_best is not None:
+        largest = evidence.at_best(level, bounds.delta)
+    else:
+        largest = bounds.of(perfect(evidence.tally, evidence.failed_ones, evidence.failed_zeros))
+        detectable = bounds.detectable(evidence.tally)
     kind: Ruling = "no claim"
     if judged is not None:
         kind = "violation" if bound > judged.eps else "underpowered" if largest <= judged.eps else "not refuted"
@@ -88,7 +99,7 @@ def verdict(
         bound,
         judged,
         largest,
-        bounds.detectable(evidence.tally),
+        detectable,
         POWER,
         evidence.tally,
         evidence.failed_ones + evidence.failed_zeros,
@@ -97,7 +108,7 @@ def verdict(
         "",
     )
     reason = claim.reason if isinstance(claim, NoClaim) else ""
-    said = _SENTENCES[kind](out, reason) + PROMISE[promise]
+    said = _SENTENCES[kind](out, reason, bounds) + PROMISE[promise]
     if method == "bayes" and float(evidence.tally.fnr + evidence.tally.fpr) > 1:
         said += " The attack was worse than chance, and the posterior reads it as its opposite."
     return replace(out, sentence=" ".join([said, *caveats]))
@@ -107,34 +118,39 @@ def number(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.3g}"
 
 
-def _violation(v: Verdict, _: str) -> str:
+def _violation(v: Verdict, _: str, __: OneSided) -> str:
     if v.promise == "estimate":
         return f"Violation by an estimate, which proves nothing: {_shown(v)}, above {_claimed(v)}, with {v.adversary}."
     return f"Violation: {_claimed(v)} does not hold. {_shown(v)}, with {v.adversary}."
 
 
-def _not_refuted(v: Verdict, _: str) -> str:
-    x, y = float(v.tally.fnr), float(v.tally.fpr)
+def _not_refuted(v: Verdict, _: str, __: OneSided) -> str:
     return (
         f"Not refuted by this adversary: {_claimed(v)}. {_shown(v)}, which is not above it. The adversary: "
-        f"{v.adversary}. At its measured rates (FNR {x:.3g}, FPR {y:.3g}) such an audit refutes "
-        f"{_refutes(v.detectable)} with a probability of {v.power:.0%}. A stronger attack may show more."
+        f"{v.adversary}. {_power(v)}A stronger attack may show more."
     )
 
 
-def _refutes(detectable: float) -> str:
-    return f"only claims below ε = {number(detectable)}" if detectable > 0 else "no claim, however small,"
+def _power(v: Verdict) -> str:
+    if v.detectable is None:
+        return ""
+    what = f"only claims below ε = {number(v.detectable)}" if v.detectable > 0 else "no claim, however small,"
+    x, y = float(v.tally.fnr), float(v.tally.fpr)
+    return (
+        f"At its measured rates (FNR {x:.3g}, FPR {y:.3g}) such an audit refutes {what} with a probability of "
+        f"{v.power:.0%}. "
+    )
 
 
-def _underpowered(v: Verdict, _: str) -> str:
+def _underpowered(v: Verdict, _: str, bounds: OneSided) -> str:
     return (
         f"Underpowered: this audit cannot refute {_claimed(v)}, whatever the attack. With N = {v.tally.n_samples} "
-        f"guesses ({v.tally.n_positive} with b = 1) the bound is at most ε = {number(v.largest)}. {_needed(v)} "
+        f"guesses ({v.tally.n_positive} with b = 1) the bound is at most ε = {number(v.largest)}. {_needed(v, bounds)} "
         f"{_shown(v)}, with {v.adversary}."
     )
 
 
-def _no_claim(v: Verdict, reason: str) -> str:
+def _no_claim(v: Verdict, reason: str, __: OneSided) -> str:
     return f"No claim: {reason} {_shown(v)} at δ = {v.delta:g} ({v.adjacency}), with {v.adversary}."
 
 
@@ -158,10 +174,11 @@ def _shown(v: Verdict) -> str:
     return f"The attack shows ε of at least {number(v.bound)} ({how})"
 
 
-def _needed(v: Verdict) -> str:
+def _needed(v: Verdict, bounds: OneSided) -> str:
     """How many guesses a perfect attack would need."""
-    wanted = max(1e-6, 0.0 if v.claim is None else v.claim.eps)
-    n = sample_size(delta=v.delta, level=v.level, lower_bound=wanted, fnr=0.0, fpr=0.0, method=v.method)
+    if v.detectable is None:
+        return ""
+    n = bounds.needed(0.0 if v.claim is None else v.claim.eps)
     if v.failed and n is not None and n <= v.tally.n_samples:
         return f"The {v.failed} models that failed count as wrong guesses: try them again."
     if n is None:

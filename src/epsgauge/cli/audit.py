@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,12 +41,16 @@ def audit(
     threshold: Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")] = None,
     same_data: Annotated[bool, typer.Option("--same-data", help="Choose on the judged data: an estimate.")] = False,
     target_fpr: Annotated[float | None, typer.Option(help="Choose the rule for this FPR.")] = None,
+    verdict_method: Annotated[str | None, typer.Option(help="exact, pooled, anytime, clopper-pearson, bayes …")] = None,
     verdict_level: Annotated[float | None, typer.Option(help="One-sided level of the verdict's bound.")] = None,
     claimed_eps: ClaimedEps = None,
     claimed_delta: ClaimedDelta = None,
     claimed_adjacency: ClaimedAdjacency = None,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Also hold DP-SGD's whole trade-off curve against the rates: some seconds.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge a run: attack, rule, tally, posterior, bounds, accountant, verdict. Options replace what the plan says."""
@@ -60,13 +65,15 @@ def audit(
         "percentile": percentile,
         "threshold": threshold,
         "target_fpr": target_fpr,
+        "verdict_method": verdict_method,
         "verdict_level": verdict_level,
         "claimed_eps": claimed_eps,
         "claimed_delta": claimed_delta,
         "claimed_adjacency": claimed_adjacency,
     }
     given = {name: value for name, value in settings.items() if value is not None}
-    judged(audit_of(Run.open(folder), **given, **rule_of(given, same_data)), fail_above, fail_on, as_json)
+    found = audit_of(Run.open(folder), **given, **rule_of(given, same_data))
+    judged(found, fail_above, fail_on, as_json, curve=curve)
 
 
 def rule_of(given: dict[str, Any], same_data: bool) -> dict[str, Any]:
@@ -85,16 +92,19 @@ def rule_of(given: dict[str, Any], same_data: bool) -> dict[str, Any]:
     return {"rule": "given", "fit_models": None, other: None}
 
 
-def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json: bool) -> None:
+def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json: bool, *, curve: bool = False) -> None:
     """Print an audit, then say what a gate says."""
     from epsgauge.auditing.gate import gate
-    from epsgauge.reporting.audit import show
+    from epsgauge.reporting.audit import show, show_noise
 
     reasons = gate(found, fail_above=fail_above, fail_on=None if fail_on is None else "violation")
+    noise = found.effective_noise() if curve else None
     if as_json:
-        print_json({**found.to_json(), "gate": reasons})
+        print_json({**found.to_json(), "gate": reasons, **({} if noise is None else {"noise": asdict(noise)})})
     else:
         show(found, console())
+        if noise is not None:
+            show_noise(found, noise, console())
     for reason in reasons:
         typer.echo(f"gate: {reason}", err=True)
     largest = found.verdict.largest

@@ -12,7 +12,7 @@ from epsgauge.cli.terminal import AsJson, print_json
 
 def export(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .npz file.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv, .npz or .parquet file.")],
     attack: Annotated[str | None, typer.Option(help="percentile, loss or difference; the plan's if not given.")] = None,
     as_json: AsJson = False,
 ) -> None:

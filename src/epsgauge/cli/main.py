@@ -13,6 +13,7 @@ import typer
 from epsgauge import __version__
 from epsgauge.cli import reproduce
 from epsgauge.cli.audit import audit
+from epsgauge.cli.calibrate import calibrate
 from epsgauge.cli.check import check
 from epsgauge.cli.compare import compare
 from epsgauge.cli.demo import demo
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo, init, check, run, status, audit, compare, export, scores, estimate, size):
+for command in (demo, init, check, run, status, audit, compare, export, scores, estimate, size, calibrate):
     app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")
 

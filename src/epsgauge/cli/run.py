@@ -35,6 +35,10 @@ def run(
         bool, typer.Option("--accept-changed-code", help="Go on though your module is not what it was.")
     ] = False,
     blind: Blind = False,
+    stop_when: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT", help='Stop before all models are trained: "violation", or such as "width<0.5".'),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train the models of a plan into a run directory. The same command goes on where it stopped."""
@@ -44,7 +48,13 @@ def run(
     if control:
         plan = plan.changed(control=True)
     done = watched(
-        plan, out, workers=workers, blind=blind, retry_failed=retry_failed, accept_changed_code=accept_changed_code
+        plan,
+        out,
+        workers=workers,
+        blind=blind,
+        retry_failed=retry_failed,
+        accept_changed_code=accept_changed_code,
+        stop_when=stop_when,
     )
     status = done.status()
     if as_json:
@@ -66,12 +76,17 @@ def watched(
     blind: bool = False,
     retry_failed: bool = False,
     accept_changed_code: bool = False,
+    stop_when: str | None = None,
 ) -> Run:
     """Run with a progress bar on standard error."""
+    from epsgauge.auditing.stopping import StopWhen
     from epsgauge.reporting.progress import Bar
+    from epsgauge.runner.progress import Enough
     from epsgauge.runner.run import run as run_plan
+    from epsgauge.runner.view import Run
 
-    with Bar(plan, console(err=True), blind=blind) as bar:
+    stop = None if stop_when is None else StopWhen.parse(stop_when, plan)
+    with Bar(plan, console(err=True), blind=blind, stop=stop) as bar:
         try:
             return run_plan(
                 plan,
@@ -81,6 +96,9 @@ def watched(
                 accept_changed_code=accept_changed_code,
                 watch=bar,
             )
+        except Enough:
+            bar.enough(out)
+            return Run.open(out)
         except KeyboardInterrupt:
             bar.stopped(out)
             raise

@@ -22,7 +22,7 @@ from epsgauge.cli.terminal import AsJson
 
 
 def scores(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or .npz with columns bit and score; - is stdin.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, .npz or .parquet with bit and score; - is stdin.")],
     adjacency: Annotated[str | None, typer.Option(help="substitute or add-remove, if the file does not say.")] = None,
     delta: Delta = None,
     level: Level = None,

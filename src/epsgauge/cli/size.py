@@ -22,12 +22,12 @@ def size(
     """Find the number of samples (with one pair a model: of models) that each method needs."""
     from epsgauge.reporting.numbers import json_ready
     from epsgauge.reporting.size import Plan, show
-    from epsgauge.stats.methods import METHODS
+    from epsgauge.stats.methods import QUICK
     from epsgauge.stats.sizing import largest_eps, sample_size
 
     one_sided = level if half_width is None else (1 + level) / 2  # the level of the interval's lower end
     plans = []
-    for name, method in METHODS.items():
+    for name, method in QUICK.items():
         n = sample_size(
             delta=delta,
             level=level,

@@ -64,13 +64,10 @@ def density(
         raise InvalidInput(
             f"a density is drawn of one tally, but the posterior has the shape {posterior.shape}. Index it."
         )
-    for method in methods:
-        if method not in METHODS:
-            raise InvalidInput(f"method must be one of {', '.join(METHODS)}, but got {method!r}.")
     if claimed is not None:
         claimed = float(checks.eps(claimed, "claimed"))
     if bars is None:
-        every = intervals_of(posterior, level=level)
+        every = intervals_of(posterior, level=level, methods=methods)
         bars = [
             Bar(name, METHODS[name].label, METHODS[name].promise, float(every[name].low), float(every[name].high))
             for name in methods

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import METHODS, Counts
+from epsgauge.stats.methods import QUICK, Counts
 from epsgauge.stats.posterior import JEFFREYS
 from epsgauge.stats.sizing import sample_size
 
@@ -48,7 +48,7 @@ def sizes(n_samples: ArrayLike, *, accuracy: float, half_width: float, delta: fl
     """From the expected counts at each N in `n_samples`, half of them with b = 1."""
     n = checks.numbers("n_samples", n_samples)
     methods = []
-    for name, method in METHODS.items():
+    for name, method in QUICK.items():
         low, high = _ends(name, n, accuracy, delta, level)
         reached = sample_size(accuracy=accuracy, half_width=half_width, delta=delta, level=level, method=name)
         at = None
@@ -73,4 +73,4 @@ def _centre(n: Floats, methods: list[Ends]) -> Floats:
 def _ends(name: str, n: Floats, accuracy: float, delta: float, level: float) -> tuple[Floats, Floats]:
     right, wrong = accuracy * n / 2, (1 - accuracy) * n / 2
     counts = Counts(tp=right, tn=right, fp=wrong, fn=wrong)
-    return METHODS[name].ends(EpsAtDelta(np.full(n.shape, delta)), counts, 1.0 - level, JEFFREYS)
+    return QUICK[name].ends(EpsAtDelta(np.full(n.shape, delta)), counts, 1.0 - level, JEFFREYS)

@@ -19,7 +19,16 @@ GREY = "#767676"
 PALE = "#E4E4E4"
 
 # Dashes are (on, off, …) in points; () is solid. Each series differs in stroke too, for print in grey.
-METHOD_COLOURS = {"bayes": BLUE, "jeffreys": ORANGE, "clopper-pearson": RED}
+METHOD_COLOURS = {
+    "bayes": BLUE,
+    "jeffreys": ORANGE,
+    "clopper-pearson": RED,
+    "exact": GREEN,
+    "pooled": PURPLE,
+    "anytime": SKY,
+    "simultaneous": BLACK,
+    "clusters": YELLOW,
+}
 METHOD_DASHES: dict[str, tuple[float, ...]] = {"bayes": (), "jeffreys": (5, 2), "clopper-pearson": (1.5, 1.5)}
 REGION = "#DCE9F2"
 

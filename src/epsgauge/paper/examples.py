@@ -13,7 +13,7 @@ from epsgauge.paper.compare import Compared
 from epsgauge.paper.density import printed_density_mass
 from epsgauge.paper.tables import summary, tally_of
 from epsgauge.stats import rates, region
-from epsgauge.stats.methods import METHODS, Row, intervals
+from epsgauge.stats.methods import QUICK, Row, intervals
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.sizing import largest_eps, sample_size
 from epsgauge.stats.tally import Tally
@@ -109,7 +109,7 @@ def worked_example() -> Example:
 
 def sample_sizes() -> Example:
     """How many samples make an interval of ± 0.15."""
-    n = {m: sample_size(accuracy=0.6, half_width=0.15, delta=printed.DELTA, level=0.90, method=m) for m in METHODS}
+    n = {m: sample_size(accuracy=0.6, half_width=0.15, delta=printed.DELTA, level=0.90, method=m) for m in QUICK}
     sizes = {m: float("inf") if size is None else float(size) for m, size in n.items()}
     return Example(
         "sample-sizes",

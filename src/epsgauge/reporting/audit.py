@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +15,9 @@ from epsgauge.figures.density import Bar, Density, density
 from epsgauge.reporting import layout
 from epsgauge.reporting.numbers import interval_text, probability, short
 from epsgauge.reporting.sketch import sketch
+
+if TYPE_CHECKING:
+    from epsgauge.auditing.curve import EffectiveNoise
 
 VERDICT_STYLE = {
     "violation": "bold red",
@@ -44,6 +49,20 @@ def show(audit: Audit, console: Console, *, explained: bool = True) -> None:
         console.print()
         layout.notes(audit.rows, console)
     layout.warnings(audit.warnings, console)
+
+
+def show_noise(audit: Audit, noise: EffectiveNoise, console: Console) -> None:
+    """What the whole trade-off curve of DP-SGD says."""
+    shown = (
+        "no noise is refuted" if math.isinf(noise.noise_at_most) else f"{short(noise.noise_at_most)} or more is refuted"
+    )
+    ruling = "refuted" if noise.refuted else "not refuted"
+    promise = audit["clopper-pearson"].promise
+    text = (
+        f"the claimed multiplier {short(noise.noise_multiplier)} is {ruling}; {shown} (whole trade-off curve, level "
+        f"{noise.level:g}, {promise}), as FNR is at most {short(noise.fnr_at_most)} and FPR {short(noise.fpr_at_most)}"
+    )
+    console.print(layout.hanging(f"{'noise':<{HEAD}}", text, "dim"))
 
 
 def show_beside(audits: Mapping[str, Audit], console: Console) -> None:

@@ -10,12 +10,13 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from epsgauge.figures.density import Density, density
+from epsgauge.figures.density import Bar, Density, density
 from epsgauge.reporting import layout
 from epsgauge.reporting.numbers import interval_text, json_ready, percent, probability, short
 from epsgauge.reporting.sketch import sketch
 from epsgauge.stats.cautions import cautions
-from epsgauge.stats.methods import BASELINE, METHODS, Intervals, intervals_of
+from epsgauge.stats.families import EpsAtDelta
+from epsgauge.stats.methods import BASELINE, METHODS, QUICK, Intervals, intervals_of
 from epsgauge.stats.posterior import Posterior
 
 
@@ -30,15 +31,20 @@ class Answer:
 
     @cached_property
     def intervals(self) -> Intervals:
-        return intervals_of(self.posterior, level=self.level)
+        """The exact bound is of ε alone."""
+        proven = ("exact",) if isinstance(self.posterior.family, EpsAtDelta) else ()
+        return intervals_of(self.posterior, level=self.level, methods=(*QUICK, *proven))
 
     @property
     def exceeds(self) -> float | None:
         return None if self.claimed is None else float(self.posterior.exceeds(self.claimed))
 
     def picture(self) -> Density:
-        methods = tuple(METHODS)
-        return density(self.posterior, level=self.level, claimed=self.claimed, methods=methods)
+        bars = [
+            Bar(row.method, METHODS[row.method].label, row.promise, float(row.low), float(row.high))
+            for row in self.intervals
+        ]
+        return density(self.posterior, level=self.level, claimed=self.claimed, bars=bars)
 
 
 def to_json(answer: Answer) -> dict[str, Any]:

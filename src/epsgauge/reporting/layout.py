@@ -39,9 +39,15 @@ def letters(rows: Iterable[MethodRow]) -> dict[str, str]:
 
 def notes(rows: Sequence[MethodRow], console: Console) -> None:
     """What the promises mean and which assumptions the letters stand for."""
-    for row in rows:
-        meaning = METHODS[row.method].meaning if row.promise == METHODS[row.method].promise else "no promise is left"
-        console.print(hanging(f"{row.promise:<11}", meaning, PROMISE_STYLE[row.promise]))
+    meanings = [
+        (
+            row.promise,
+            METHODS[row.method].meaning if row.promise == METHODS[row.method].promise else "no promise is left",
+        )
+        for row in rows
+    ]
+    for promise, meaning in dict.fromkeys(meanings):
+        console.print(hanging(f"{promise:<11}", meaning, PROMISE_STYLE[promise]))
     for assumption, letter in letters(rows).items():
         console.print(hanging(f"{letter:<11}", assumption, "dim"))
 

@@ -11,11 +11,12 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from epsgauge.auditing.live import Live
+from epsgauge.auditing.stopping import StopWhen
 from epsgauge.games.signals import Outcome
 from epsgauge.reporting.numbers import duration
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.progress import Enough, Watch
 from epsgauge.runner.progress import Progress as Counts
-from epsgauge.runner.progress import Watch
 from epsgauge.runner.view import Run
 
 SECONDS_BETWEEN_LOOKS = 2.0
@@ -25,13 +26,14 @@ SECONDS_BETWEEN_LINES = 10.0  # where standard error is no terminal
 class Bar(Watch):
     """Told of every model; shows a bar on a terminal, and a line now and then elsewhere."""
 
-    def __init__(self, plan: Plan, console: Console, *, blind: bool = False) -> None:
+    def __init__(self, plan: Plan, console: Console, *, blind: bool = False, stop: StopWhen | None = None) -> None:
+        self.stop, self.stop_when = stop, None if stop is None else stop.text
         self.plan = plan
         self.console = console
         self.blind = blind
         self.live: Live | None = None
         self.run: Run | None = None
-        self.last_look = self.last_line = float("-inf")
+        self.last_look = self.last_line = self.last_check = float("-inf")
         self.looked_at = 0
         self.seen = ""
         columns = (
@@ -75,6 +77,15 @@ class Bar(Watch):
             self.live.add(outcome)
             self._look(progress)
         self._show(progress, self.seen)
+        self._stop(progress)
+
+    def enough(self, out: Path) -> None:
+        """Say why there are fewer models than planned."""
+        if self.console.is_terminal:
+            self.progress.stop()
+        self.console.print(
+            f"stopped as asked: {self.stop_when}. The audit rests on the bound that holds at every moment"
+        )
 
     def stopped(self, out: Path) -> None:
         """Say that nothing is lost."""
@@ -94,6 +105,17 @@ class Bar(Watch):
         self.seen = self.live.text()
         if self.live.shows_results:
             self.run.log_look("live")
+
+    def _stop(self, progress: Counts) -> None:
+        """See now and then whether it is enough."""
+        now = time.monotonic()
+        if self.stop is None or self.run is None or (now - self.last_check < SECONDS_BETWEEN_LOOKS and progress.n_left):
+            return
+        self.last_check = now
+        run = Run.open(self.run.path)
+        run.log_look("stop-when")
+        if self.stop.reached(run):
+            raise Enough
 
     def _show(self, progress: Counts, seen: str) -> None:
         facts = []

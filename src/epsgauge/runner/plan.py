@@ -31,7 +31,11 @@ class AuditSettings(BaseModel):
     target_fpr: float | None = Field(default=None, gt=0, lt=1)  # or the rule is to have this FPR
     percentile: float | None = Field(default=None, gt=0, lt=100)  # rule = "given" for attack = "percentile"
     threshold: float | None = None  # rule = "given" for any attack
-    verdict_method: Literal["clopper-pearson", "bayes", "jeffreys"] = "clopper-pearson"
+    # None: "exact" for one pair a model, "pooled" for several, "simultaneous" for a rule chosen on the same data
+    verdict_method: (
+        Literal["exact", "pooled", "anytime", "simultaneous", "clopper-pearson", "bayes", "jeffreys"] | None
+    ) = None
+    pooled_guesses: Literal["all", "positive", "negative"] | None = None  # None: the models that choose the rule choose
     verdict_level: float = Field(default=0.99, gt=0, lt=1)
     claimed_eps: float | None = Field(default=None, ge=0)
     claimed_delta: float | None = Field(default=None, ge=0, lt=1)

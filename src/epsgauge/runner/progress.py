@@ -48,11 +48,17 @@ class Clock:
         return now - self._first
 
 
+class Enough(Exception):
+    """Raised by a watch that has seen what it waited for."""
+
+
 class Watch:
     """Is told what happens in a run, in the process that called `run`. A subclass says what it cares about.
 
     An outcome is in the store before it is told, so whatever is raised here stops the run and loses nothing.
     """
+
+    stop_when: str | None = None  # what it will stop the run for, by raising `Enough`; kept in the store
 
     def stage(self, name: str) -> None:
         """The run begins with "preparing" (code and data), "ranking" (worst-case points) or "playing"."""

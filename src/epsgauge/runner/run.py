@@ -63,6 +63,8 @@ def run(
                 store.close()
                 raise
         with store:
+            if watch.stop_when is not None:
+                store.put({"stop_when": watch.stop_when})
             indices = _remaining(store, plan, retry_failed)
             if indices:
                 roles = _roles(store, plan, crew, watch, retry_failed)

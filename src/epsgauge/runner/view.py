@@ -49,6 +49,7 @@ class Run:
     extended_after_look: bool  # n_models was raised when results had been seen
     refit_after_look: bool  # models that choose the rule were played again then
     code_changed: bool  # and that was accepted
+    stop_when: str | None  # what it was to stop for before all models were played
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -71,6 +72,7 @@ class Run:
                 bool(store.get("extended_after_look", False)),
                 bool(store.get("refit_after_look", False)),
                 bool(store.get("accepted_code")),
+                store.get("stop_when"),
             )
 
     def __repr__(self) -> str:

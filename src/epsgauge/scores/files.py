@@ -11,8 +11,10 @@ import numpy as np
 
 from epsgauge.adjacency import Adjacency, checked
 from epsgauge.errors import InvalidInput
-from epsgauge.scores import archive, text
+from epsgauge.scores import archive, parquet, text
 from epsgauge.scores.table import COLUMNS, Scores
+
+KINDS: dict[str, Any] = {".csv": text, ".npz": archive, ".parquet": parquet}
 
 
 def read(path: str | os.PathLike[str], *, adjacency: str | None = None) -> Scores:
@@ -20,7 +22,7 @@ def read(path: str | os.PathLike[str], *, adjacency: str | None = None) -> Score
     passed = None if adjacency is None else checked(adjacency)
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
     raw = _bytes(path, name)
-    columns, stated = (archive if Path(path).suffix.lower() == ".npz" else text).parse(raw, name)
+    columns, stated = KINDS.get(Path(path).suffix.lower(), text).parse(raw, name)
     holds = _agreed(passed, stated, name)
     try:
         return Scores(**_with_models(columns, name), adjacency=holds)
@@ -30,13 +32,12 @@ def read(path: str | os.PathLike[str], *, adjacency: str | None = None) -> Score
 
 def write(scores: Scores, path: str | os.PathLike[str]) -> None:
     file = Path(path)
-    suffix = file.suffix.lower()
-    if suffix not in (".csv", ".npz"):
-        raise InvalidInput(f"scores are written to a .csv or a .npz file, but got {os.fspath(path)}.")
+    kind = KINDS.get(file.suffix.lower())
+    if kind is None:
+        raise InvalidInput(f"scores are written to a .csv, a .npz or a .parquet file, but got {os.fspath(path)}.")
     columns = {name: getattr(scores, name) for name in COLUMNS if getattr(scores, name) is not None}
-    render = archive.render if suffix == ".npz" else text.render
     try:
-        _replace(file, render(columns, scores.adjacency))
+        _replace(file, kind.render(columns, scores.adjacency))
     except OSError as error:
         raise InvalidInput(f"{os.fspath(path)} cannot be written: {error.strerror}.") from None
 
@@ -45,7 +46,7 @@ def _bytes(path: str | os.PathLike[str], name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if os.fspath(path) == "-" else Path(path).read_bytes()
     except FileNotFoundError:
-        raise InvalidInput(f"there is no file {name}. Give a CSV or a .npz file of scores.") from None
+        raise InvalidInput(f"there is no file {name}. Give a CSV, a .npz or a .parquet file of scores.") from None
     except OSError as error:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}.") from None
 

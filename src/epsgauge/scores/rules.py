@@ -17,7 +17,7 @@ from epsgauge.scores.search import search, tally_at, threshold_for_fpr
 from epsgauge.scores.table import Scores
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
-from epsgauge.stats.methods import METHODS
+from epsgauge.stats.methods import QUICK
 from epsgauge.stats.tally import Tally
 
 
@@ -66,6 +66,8 @@ class SameData:
 
 Choice = Given | Split | SameData
 
+FIXED = "A threshold that was fixed beforehand needs no such choice."
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Judged:
@@ -92,7 +94,7 @@ class Judged:
     @property
     def pairs_per_model(self) -> int:
         """The largest number of judged rows of one model."""
-        return int(np.unique(self.judged.model, return_counts=True)[1].max())
+        return int(self.judged.pairs.max())
 
     def __repr__(self) -> str:
         return f"<Judged: {self.tally!r} of {self.n_models} models at threshold {self.threshold:g}>"
@@ -110,18 +112,17 @@ def judge(
     <Judged: Tally(tp=2, tn=2, fp=0, fn=0) of 4 models at threshold 1.8>
     """
     if not len(scores):
-        raise InvalidInput("scores must have at least one row to be judged, but got none.")
+        raise InvalidInput("scores must have at least one row to be judged, but got none. Give one row for each guess.")
     fit_models, judged = _sides(scores, choice)
     if isinstance(choice, Given):
         threshold, fit_tally = float(choice.threshold), None
     else:
         fit = scores[np.isin(scores.model, fit_models)]
-        _check_both_bits(fit, choice)
+        _check_both_bits(scores, fit, choice)
         threshold = _chosen(fit, choice, delta, level, candidates)
         fit_tally = tally_at(fit, np.asarray(threshold))
-    first = judged[_first_pairs(judged)]
     at = np.asarray(threshold)
-    return Judged(choice, threshold, judged, tally_at(judged, at), tally_at(first, at), fit_models, fit_tally)
+    return Judged(choice, threshold, judged, tally_at(judged, at), tally_at(firsts(judged), at), fit_models, fit_tally)
 
 
 def _sides(scores: Scores, choice: Choice) -> tuple[Ints, Scores]:
@@ -137,10 +138,14 @@ def _sides(scores: Scores, choice: Choice) -> tuple[Ints, Scores]:
         fit = np.sort(np.random.default_rng(choice.seed).choice(models, choice.fit_models, replace=False))
     else:
         fit = models
+    if len(models) == 1:
+        raise InvalidInput(
+            f"scores must have two models or more, some to choose the rule and some to be judged, but got 1. {FIXED}"
+        )
     if len(fit) == len(models):
         raise InvalidInput(
             f"fit_models must be below the number of models, {len(models)}, so that some are left to be judged, but "
-            f"got {choice.fit_models}."
+            f"got {choice.fit_models}. Take fewer."
         )
     if not len(fit):
         raise InvalidInput(
@@ -156,22 +161,28 @@ def _chosen(fit: Scores, choice: Split | SameData, delta: float, level: float, c
     return search(fit, delta=delta, level=level, method=choice.search, candidates=candidates).threshold
 
 
-def _first_pairs(scores: Scores) -> Ints:
-    """The row of each model's lowest pair."""
-    order = np.lexsort((scores.pair, scores.model))
-    return order[np.unique(scores.model[order], return_index=True)[1]]
+def firsts(scores: Scores) -> Scores:
+    """The lowest pair of each model."""
+    return scores if len(scores.models) == len(scores) else scores[scores.first_pairs]
 
 
-def _check_both_bits(fit: Scores, choice: Split | SameData) -> None:
-    ones = int(fit.bit.sum())
-    if ones not in (0, len(fit)):
+def _check_both_bits(scores: Scores, fit: Scores, choice: Split | SameData) -> None:
+    if not _one_bit(fit):
         return
-    if isinstance(choice, SameData):
-        raise InvalidInput(f"the scores that choose the rule must have both bits, but b is {fit.bit[0]} in all rows.")
+    if isinstance(choice, SameData) or _one_bit(scores):
+        raise InvalidInput(
+            f"the scores that choose the rule must have both bits, but b is {fit.bit[0]} in all rows. Give scores "
+            f"with the other bit too. {FIXED}"
+        )
+    n = len(fit.models)
     raise InvalidInput(
-        f"the models that choose the rule must have both bits, but b is {fit.bit[0]} in all rows of the "
-        f"{choice.fit_models} models. Take more fit_models, or draw those of a file with a seed."
+        f"the models that choose the rule must have both bits, but b is {fit.bit[0]} in all rows of the {n} "
+        f"model{'s' if n != 1 else ''}. Take more fit_models, or draw those of a file with a seed."
     )
+
+
+def _one_bit(scores: Scores) -> bool:
+    return int(scores.bit.sum()) in (0, len(scores))
 
 
 def _check_whole(name: str, value: object, least: int) -> None:
@@ -180,8 +191,8 @@ def _check_whole(name: str, value: object, least: int) -> None:
 
 
 def _check_search(method: str, target_fpr: float | None) -> None:
-    if method not in METHODS:
-        raise InvalidInput(f"search must be one of {', '.join(METHODS)}, but got {method!r}.")
+    if method not in QUICK:
+        raise InvalidInput(f"search must be one of {', '.join(QUICK)}, but got {method!r}.")
     if target_fpr is not None:
         rate = checks.one("target_fpr", checks.numbers("target_fpr", target_fpr))
         checks.within("target_fpr", rate, "in (0, 1)", np.asarray(0 < rate < 1))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsgauge.errors import InvalidInput
+from epsgauge.scores.screen import contenders
 from epsgauge.scores.table import Scores
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import METHODS, Counts
+from epsgauge.stats.methods import QUICK, Counts
 from epsgauge.stats.posterior import JEFFREYS
 from epsgauge.stats.tally import Tally
 
@@ -21,7 +22,10 @@ MAX_CANDIDATES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """What a search saw at each threshold; `lower` is NaN where the guesses are worse than chance."""
+    """What a search saw at each threshold.
+
+    `lower` is NaN where the guesses are worse than chance and, of more than MAX_CANDIDATES, where another is better.
+    """
 
     thresholds: Floats  # ascending
     lower: Floats
@@ -35,6 +39,10 @@ class Searched:
 
 def tally_at(scores: Scores, thresholds: Floats) -> Tally:
     """The tally of "guess 1 iff score ≥ threshold", at one threshold or at each of many."""
+    if not thresholds.ndim:
+        said, true = scores.score >= thresholds, scores.bit == 1
+        tp, n1, positive = (np.count_nonzero(part) for part in (said & true, true, said))
+        return Tally(tp=tp, fn=n1 - tp, fp=positive - tp, tn=len(scores) - n1 - positive + tp)
     ins, outs = (np.sort(scores.score[scores.bit == bit]) for bit in (1, 0))
     fn, tn = (np.searchsorted(part, thresholds, side="left") for part in (ins, outs))
     return Tally(tp=len(ins) - fn, fn=fn, fp=len(outs) - tn, tn=tn)
@@ -48,20 +56,25 @@ def search(
     A rule has a direction and an audit never folds: only thresholds with FNR + FPR ≤ 1 compete. Of equals the one
     with the largest TPR − FPR is best, then the smallest. Where none competes, the one nearest to chance is.
     """
-    if method not in METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(METHODS)}, but got {method!r}.")
-    thresholds = _thinned(np.unique(scores.score)) if candidates is None else _ascending(candidates)
+    if method not in QUICK:
+        raise InvalidInput(f"method must be one of {', '.join(QUICK)}, but got {method!r}.")
+    thresholds = _thinned(_distinct(scores.score)) if candidates is None else _ascending(candidates)
     tallies = tally_at(scores, thresholds)
     # n·n times TPR − FPR, in whole numbers: equal counts stay equal
-    edge = tallies.tp * tallies.n_negative - tallies.fp * tallies.n_positive
-    lower = np.where(edge >= 0, _lower_ends(tallies, delta, level, method), np.nan)
+    edge: Ints = np.asarray(tallies.tp * tallies.n_negative - tallies.fp * tallies.n_positive)
+    if len(thresholds) <= MAX_CANDIDATES:
+        lower = np.where(edge >= 0, _lower_ends(tallies, delta, level, method), np.nan)
+    else:
+        some = _screened(tallies, edge, delta, level, method)
+        lower = np.full(len(thresholds), np.nan)
+        lower[some] = _lower_ends(tallies[some], delta, level, method)
     best = np.lexsort((-thresholds, edge, np.nan_to_num(lower, nan=-1.0, posinf=np.inf)))[-1]
     return Searched(thresholds, lower, tallies, int(best))
 
 
 def threshold_for_fpr(scores: Scores, target_fpr: float, candidates: Floats | None = None) -> float:
     """The smallest threshold whose FPR is at most `target_fpr`; if none is, one just above every score with b = 0."""
-    thresholds = np.unique(scores.score) if candidates is None else _ascending(candidates)
+    thresholds = _distinct(scores.score) if candidates is None else _ascending(candidates)
     good = np.flatnonzero(tally_at(scores, thresholds).fpr <= target_fpr)
     if good.size:
         return float(thresholds[good[0]])
@@ -72,7 +85,13 @@ def _ascending(candidates: Floats) -> Floats:
     array = checks.numbers("candidates", candidates)
     if array.ndim != 1 or not array.size:
         raise InvalidInput(f"candidates must be a list of thresholds, but got an array of shape {array.shape}.")
-    return np.unique(array)
+    return _distinct(array)
+
+
+def _distinct(values: Floats) -> Floats:
+    """Ascending, each once."""
+    array = np.sort(values)
+    return array[np.append(True, array[1:] > array[:-1])] if len(array) else array
 
 
 def _thinned(values: Floats) -> Floats:
@@ -81,11 +100,26 @@ def _thinned(values: Floats) -> Floats:
     return values[np.round(np.linspace(0, len(values) - 1, MAX_CANDIDATES)).astype(np.int64)]
 
 
+def _screened(tallies: Tally, edge: Ints, delta: float, level: float, method: str) -> Ints:
+    """The places of those that may be the best; of equal tallies in a row the first."""
+    new = np.append(True, (np.diff(tallies.fn) != 0) | (np.diff(tallies.fp) != 0))
+    places = np.flatnonzero(new & (edge >= 0))
+    n1, n0 = (int(np.max(n)) for n in (tallies.n_positive, tallies.n_negative))
+    d, alpha = checks.one("delta", checks.delta(delta)), 1.0 - checks.level(level)
+
+    def value(fn: Ints, fp: Ints) -> Floats:
+        cells: list[Floats] = [cell.astype(np.float64) for cell in (n1 - fn, n0 - fp, fp, fn)]
+        # the low end of both, where the guesses are no worse than chance, and 0 or more elsewhere
+        return QUICK[method].lower_bound(EpsAtDelta(np.full(len(fn), d)), Counts(*cells), 0.5 * alpha, JEFFREYS)
+
+    return places[contenders(tallies.fn[places], tallies.fp[places], edge[places], value)]
+
+
 def _lower_ends(tallies: Tally, delta: float, level: float, method: str) -> Floats:
     """ε₋ of each tally; equal tallies are computed once, and so get the same number."""
     cells: Ints = np.stack([tallies.tp, tallies.tn, tallies.fp, tallies.fn])
     once, back = np.unique(cells, axis=1, return_inverse=True)
     family = EpsAtDelta(np.full(once.shape[1], checks.one("delta", checks.delta(delta))))
     counts = Counts(*once.astype(np.float64))
-    low, _ = METHODS[method].ends(family, counts, 1.0 - checks.level(level), JEFFREYS)
+    low, _ = QUICK[method].ends(family, counts, 1.0 - checks.level(level), JEFFREYS)
     return low[back.ravel()]

@@ -10,7 +10,8 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,7 @@ COLUMNS = (*NUMBERS, *TEXTS)
 NEEDED = ("bit", "score")  # of a file
 
 Texts = NDArray[np.str_]
+Kind = TypeVar("Kind", bound=np.generic)
 ById = Mapping[Any, float] | tuple[ArrayLike, ArrayLike]
 
 
@@ -62,22 +64,21 @@ class Scores:
             said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise InvalidInput(f"the columns of scores must be lists of one length, but got the shapes {said}.")
         for name, column in columns.items():
-            own = np.array(column)
-            own.flags.writeable = False
-            object.__setattr__(self, name, own)
-        _check_unique(self.model, self.pair)
+            own = column if name in WHOLE else np.array(column)  # whole numbers have been copied by their check
+            object.__setattr__(self, name, _locked(own))
+        self._check_unique()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, adjacency: str | None = None) -> Scores:
-        """From a CSV file, from standard input ("-", CSV) or from NumPy's .npz; the adjacency that a file states must
-        be the one that is passed, and a file that states none needs one.
+        """From a CSV file, standard input ("-", CSV), NumPy's .npz or .parquet (with the extra parquet); the adjacency
+        that a file states must be the one that is passed, and a file that states none needs one.
         """
         from epsgauge.scores.files import read  # it needs this class
 
         return read(path, adjacency=adjacency)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """To a .csv or a .npz file, which `read` gives back bit by bit."""
+        """To a .csv, a .npz or a .parquet file, which `read` gives back bit by bit."""
         from epsgauge.scores.files import write  # it needs this class
 
         write(self, path)
@@ -119,10 +120,35 @@ class Scores:
         ids = np.array(list(score), dtype=np.str_)
         return cls(np.arange(n), np.zeros(n, np.int64), in_order, np.array(list(score.values())), adjacency, ids)
 
-    @property
+    @cached_property
+    def by_model(self) -> Ints:
+        """The rows in the order of model and pair."""
+        if _ascending(self.model, self.pair):  # as most files are
+            return _locked(np.arange(len(self)))
+        return _locked(np.lexsort((self.pair, self.model)))
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where each model's rows begin in `by_model`."""
+        model = self.model[self.by_model]
+        new = np.ones(len(self), bool)
+        new[1:] = model[1:] != model[:-1]
+        return _locked(np.flatnonzero(new))
+
+    @cached_property
     def models(self) -> Ints:
         """The numbers of the models, each once, ascending."""
-        return np.unique(self.model)
+        return _locked(self.model[self.first_pairs])
+
+    @property
+    def first_pairs(self) -> Ints:
+        """The row of each model's lowest pair, in the order of the models."""
+        return self.by_model[self.starts]
+
+    @property
+    def pairs(self) -> Ints:
+        """How many rows each model has, in the order of the models."""
+        return np.diff(self.starts, append=len(self))
 
     def __len__(self) -> int:
         return len(self.score)
@@ -130,7 +156,31 @@ class Scores:
     def __getitem__(self, rows: Bools | Ints | slice) -> Scores:
         """Some of the rows, as a table."""
         columns: dict[str, Any] = {name: getattr(self, name) for name in COLUMNS if getattr(self, name) is not None}
-        return Scores(**{name: column[rows] for name, column in columns.items()}, adjacency=self.adjacency)
+        some = {name: column[rows] for name, column in columns.items()}
+        if isinstance(rows, slice) or (isinstance(rows, np.ndarray) and rows.dtype == bool):  # no row comes twice
+            return self._part(some)
+        return Scores(**some, adjacency=self.adjacency)
+
+    def _part(self, columns: dict[str, Any]) -> Scores:
+        """A table of columns that have been checked."""
+        out = object.__new__(Scores)
+        for name, value in {**dict.fromkeys(TEXTS), **columns, "adjacency": self.adjacency}.items():
+            object.__setattr__(out, name, _locked(value) if name in columns else value)
+        return out
+
+    def _check_unique(self) -> None:
+        model, pair = self.model, self.pair
+        if _ascending(model, pair):
+            return
+        order = self.by_model
+        m, p = model[order], pair[order]
+        twice = np.flatnonzero((m[1:] == m[:-1]) & (p[1:] == p[:-1]))
+        if twice.size:
+            first, second = sorted(int(row) for row in order[twice[0] : twice[0] + 2])
+            raise InvalidInput(
+                f"each pair of a model must stand once in scores, but model {m[twice[0]]}, pair {p[twice[0]]} is in "
+                f"the rows {first} and {second}. Number the pairs of a model."
+            )
 
     def __repr__(self) -> str:
         return f"<Scores: {len(self)} rows of {len(self.models)} models, adjacency {self.adjacency}>"
@@ -157,16 +207,17 @@ def _finite(value: ArrayLike) -> Floats:
     return array
 
 
-def _check_unique(model: Ints, pair: Ints) -> None:
-    order = np.lexsort((pair, model))
-    m, p = model[order], pair[order]
-    twice = np.flatnonzero((m[1:] == m[:-1]) & (p[1:] == p[:-1]))
-    if twice.size:
-        first, second = sorted(int(row) for row in order[twice[0] : twice[0] + 2])
-        raise InvalidInput(
-            f"each pair of a model must stand once in scores, but model {m[twice[0]]}, pair {p[twice[0]]} is in the "
-            f"rows {first} and {second}. Number the pairs of a model."
-        )
+def _ascending(model: Ints, pair: Ints) -> bool:
+    """Whether every row comes after the one before it, by model and then by pair."""
+    step = np.diff(model)
+    if (step > 0).all():
+        return True
+    return bool(((step > 0) | ((step == 0) & (np.diff(pair) > 0))).all())
+
+
+def _locked(array: NDArray[Kind]) -> NDArray[Kind]:
+    array.flags.writeable = False
+    return array
 
 
 def _list(name: str, value: ArrayLike) -> Floats:

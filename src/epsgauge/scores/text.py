@@ -46,6 +46,8 @@ def render(columns: dict[str, Any], adjacency: str) -> bytes:
 def _decoded(raw: bytes, name: str) -> str:
     if raw.startswith(b"PK\x03\x04"):
         raise InvalidInput(f"{name} is a zip archive and not CSV. If NumPy wrote it, let its name end in .npz.")
+    if raw.startswith(b"PAR1"):
+        raise InvalidInput(f"{name} is a Parquet file and not CSV. Let its name end in .parquet.")
     if raw.startswith(b"\x93NUMPY"):
         raise InvalidInput(f"{name} is one NumPy array and not CSV. Write its columns with np.savez or as CSV.")
     try:

@@ -10,7 +10,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Bools, Floats
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import METHODS, Counts, Method
+from epsgauge.stats.methods import QUICK, Counted, Counts
 from epsgauge.stats.posterior import JEFFREYS, Prior
 
 # Beyond this nobody trains models.
@@ -35,7 +35,7 @@ def sample_size(
     `level`. The attack is given by its balanced `accuracy` (FNR = FPR) or by both rates. The counts are the
     expected ones, not rounded, and N is rounded to the nearest whole number: it is for planning.
 
-    >>> [sample_size(accuracy=0.6, half_width=0.15, delta=1e-5, method=m) for m in METHODS]
+    >>> [sample_size(accuracy=0.6, half_width=0.15, delta=1e-5, method=m) for m in QUICK]
     [544, 1423, 1478]
     """
     x, y = _assumed_rates(accuracy, fnr, fpr)
@@ -76,10 +76,10 @@ def _family(delta: float) -> EpsAtDelta:
     return EpsAtDelta(np.array([checks.one("delta", checks.delta(delta))]))
 
 
-def _method(name: str) -> Method:
-    if name not in METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(METHODS)}, but got {name!r}.")
-    return METHODS[name]
+def _method(name: str) -> Counted:
+    if name not in QUICK:
+        raise InvalidInput(f"method must be one of {', '.join(QUICK)}, but got {name!r}.")
+    return QUICK[name]
 
 
 def _expected(n: Floats, x: float, y: float) -> Counts:

@@ -1,0 +1,69 @@
+"""Lower bounds of ε beside each other, one-sided at 95 % and δ = 1e-5, and how long the exact one takes.
+
+`python benchmarks/bounds.py` prints two tables and judges nothing. Seconds are CPU time on one thread.
+"""
+
+from __future__ import annotations
+
+import time
+
+from tallies import DELTA, Cells
+from timing import on_one_thread
+
+import epsgauge as eg
+from epsgauge.bounds.exact import Direction, exact_lower_bound
+
+LEVEL = 0.95
+
+# What the exact bound is to reach at least.
+GOALS: dict[Cells, float] = {
+    (31, 996, 5, 968): 1.059,
+    (63, 511, 2, 424): 2.428,
+    (179, 510, 3, 308): 3.255,
+    (65, 75, 25, 35): 0.614,
+    (600, 600, 400, 400): 0.327,
+    (1000, 1000, 0, 0): 6.496,
+    (2, 487, 0, 511): 0.0,
+}
+SIZES = (500, 1000, 5000, 20_000, 50_000)
+RATES = ((0.4, 0.4), (0.97, 0.005), (0.05, 0.1), (0.48, 0.5), (0.0, 0.0))  # FNR and FPR
+
+
+def timed(cells: Cells, direction: Direction = "either") -> tuple[float, float]:
+    """The exact bound, and the CPU seconds that it took."""
+    tally = _tally(cells)
+    start = time.process_time()
+    value = exact_lower_bound(tally, delta=DELTA, level=LEVEL, direction=direction)
+    return value, time.process_time() - start
+
+
+def heights() -> None:
+    print("TP, TN, FP, FN            Clopper-Pearson    goal   exact   right    Bayes  seconds")
+    for cells, goal in GOALS.items():
+        rows = eg.intervals(_tally(cells), delta=DELTA, level=2 * LEVEL - 1)
+        value, seconds = timed(cells)
+        right, _ = timed(cells, "right")
+        print(
+            f"{', '.join(map(str, cells)):25s} {rows['clopper-pearson'].low:15.3f} {goal:7.3f} {value:7.4f}"
+            f" {right:7.4f} {rows['bayes'].low:8.3f} {seconds:8.2f}"
+        )
+
+
+def seconds() -> None:
+    print(f"{'trials of each kind':>20s}" + "".join(f"{f'rates {x:g}, {y:g}':>22s}" for x, y in RATES))
+    for n in SIZES:
+        row = [timed((n - round(n * x), n - round(n * y), round(n * y), round(n * x))) for x, y in RATES]
+        print(f"{n:20,d}" + "".join(f"{f'{value:.3f} in {s:.2f} s':>22s}" for value, s in row), flush=True)
+
+
+def _tally(cells: Cells) -> eg.Tally:
+    tp, tn, fp, fn = cells
+    return eg.Tally(tp=tp, tn=tn, fp=fp, fn=fn)
+
+
+if __name__ == "__main__":
+    on_one_thread()
+    timed((20, 20, 5, 5))  # imports and caches
+    heights()
+    print()
+    seconds()

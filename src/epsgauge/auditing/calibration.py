@@ -1,0 +1,87 @@
+"""Calibration: a method plays scenarios whose ε is known exactly, and is seen to keep its promise or to break it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from epsgauge.auditing.calibration_bounds import Bounder
+from epsgauge.auditing.calibration_exact import can_enumerate, enumerated
+from epsgauge.auditing.calibration_result import TOLERANCE, Certificate, Outcomes, judged
+from epsgauge.auditing.calibration_scenarios import SCENARIOS, Scenario
+from epsgauge.errors import InvalidInput
+from epsgauge.stats import checks
+from epsgauge.stats.methods import Method
+
+RUNS = 400
+
+
+def calibrate(
+    method: str | Method,
+    *,
+    runs: int = RUNS,
+    level: float = 0.95,
+    seed: int = 0,
+    exact: bool = False,
+    scenarios: tuple[Scenario, ...] = SCENARIOS,
+    on_scenario: Callable[[str], None] | None = None,
+) -> Certificate:
+    """How often the method's one-sided lower bound at `level` is above an ε that is known exactly.
+
+    `method` is a name of `METHODS`, or a `Counted` of your own. With `exact`, scenarios with a rule that was fixed
+    beforehand are made small and all their outcomes are computed; the others are left out, and nothing is random.
+
+    >>> found = calibrate("clopper-pearson", exact=True, scenarios=SCENARIOS[:4])
+    >>> found.passed, round(found["randomised response, ε = 1"].above_rule.value, 4)
+    (True, 0.0032)
+    """
+    one_sided = checks.level(level)
+    _check_whole("runs", runs, 2)
+    _check_whole("seed", seed, 0)
+    bounder = Bounder.of(method, one_sided)
+    found = []
+    for scenario in scenarios:
+        played = scenario.smaller() if exact else scenario
+        if not (can_enumerate(bounder, played) if exact else bounder.plays(played)):
+            continue
+        if on_scenario is not None:
+            on_scenario(played.name)
+        outcomes = enumerated(bounder, played) if exact else play(bounder, played, runs, seed)
+        found.append(
+            judged(
+                played,
+                outcomes,
+                level=one_sided,
+                promise=bounder.method.promise,
+                by_mechanism=bounder.by_mechanism(played),
+                broken=bounder.broken(played),
+            )
+        )
+    m = bounder.method
+    return Certificate(
+        *(m.name, m.label, m.promise, m.assumptions, one_sided),
+        runs=None if exact else runs,
+        seed=None if exact else seed,
+        scenarios=tuple(found),
+    )
+
+
+def play(bounder: Bounder, scenario: Scenario, runs: int, seed: int) -> Outcomes:
+    """The bounds of all runs; a run that is watched ends when its bound is above the true ε of the rule."""
+    evidence = scenario.draw(runs, seed, fair=bounder.fair)
+    if scenario.looks == 1:
+        bounds, thresholds = bounder.bounds(evidence, scenario.delta)
+        return Outcomes(bounds, scenario.source.rule_eps(thresholds, scenario.delta))
+    bounds, truth, going = np.zeros(runs), np.zeros(runs), np.arange(runs)
+    for look in range(1, scenario.looks + 1):
+        seen = evidence.pick(going, slice(0, look * scenario.n_models))
+        bounds[going], thresholds = bounder.bounds(seen, scenario.delta)
+        truth[going] = scenario.source.rule_eps(thresholds, scenario.delta)
+        going = going[bounds[going] <= truth[going] + TOLERANCE]
+    return Outcomes(bounds, truth)
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise InvalidInput(f"{name} must be a whole number, {least} or more, but got {value!r}.")

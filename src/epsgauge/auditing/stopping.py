@@ -1,0 +1,56 @@
+"""Stop a run when it has shown enough: `width<0.5`, or a violation, both by the bound that holds at every moment."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from epsgauge.auditing.audit import judge_signals
+from epsgauge.auditing.beyond import in_order
+from epsgauge.auditing.claim import Claim, promises
+from epsgauge.errors import InvalidInput
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.view import Run
+
+
+@dataclass(frozen=True)
+class StopWhen:
+    """`width`: the interval of the audit's level is to be narrower than this; None: the claim is to be refuted."""
+
+    text: str
+    width: float | None
+
+    @classmethod
+    def parse(cls, text: str, plan: Plan) -> StopWhen:
+        """What a user wrote, for this plan."""
+        if text.replace(" ", "") == "violation":
+            return cls("violation", None)
+        found = re.fullmatch(r"width<([0-9.eE+-]+)", text.replace(" ", ""))
+        try:
+            width = float(found[1]) if found else 0.0
+        except ValueError:
+            width = 0.0
+        if not width > 0:
+            raise InvalidInput(f'--stop-when must be "violation" or such as "width<0.5", but got {text!r}.')
+        if plan.game.pairs_per_model > 1:
+            raise InvalidInput(
+                f"--stop-when {text} needs one pair a model, but the plan has {plan.game.pairs_per_model}: of several "
+                'the bound that holds at every moment has no upper end. Use "violation".'
+            )
+        return cls(f"width<{width:g}", width)
+
+    def reached(self, run: Run) -> bool:
+        """By the models in the order of their numbers, up to the first that is missing."""
+        settings, cut = run.plan.audit, run.plan.n_fit
+        try:
+            judged = judge_signals(run.signals(), settings, cut)
+        except InvalidInput:  # too few models yet
+            return False
+        ordered = in_order(judged, [f for f in run.failed if f.index >= cut], cut, run)
+        if self.width is not None:
+            low, high = ordered.ends(delta=settings.delta, level=settings.level)
+            return high - low < self.width
+        claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control).claim
+        if not isinstance(claim, Claim):
+            return False
+        return ordered.lower_bound(settings.verdict_level, claim.delta) > claim.eps

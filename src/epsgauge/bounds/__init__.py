@@ -1,0 +1,1 @@
+"""Bounds with a proof, each for what it is given: counts, guesses, scores or models."""

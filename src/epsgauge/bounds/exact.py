@@ -1,0 +1,122 @@
+"""A lower bound of ε with proven coverage for independent samples, nearly as high as the posterior's.
+
+It inverts a test: ε is refuted when outcomes at least as telling as the observed one are improbable at all rates that
+(ε, δ)-DP allows and that the counts do not rule out. `docs/guarantees.md` has the proof.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from epsgauge.bounds.cells import Rectangle, Region, Tail, improbable
+from epsgauge.bounds.ordering import Ordering, Rank
+from epsgauge.bounds.outcomes import DownSet, window
+from epsgauge.errors import InvalidInput
+from epsgauge.stats import checks, rates
+from epsgauge.stats.arrays import Ints
+from epsgauge.stats.families import EpsAtDelta
+from epsgauge.stats.tally import Tally
+
+Direction = Literal["either", "right"]
+# With more trials of one kind than this, Clopper-Pearson is used instead: valid, less tight, and instant.
+MAX_TRIALS = 50_000
+# The share of α that pays for ruling out rates far from the observed ones.
+GAMMA_SHARE = 1 / 50
+# How far the bound may lie below what this test could give.
+RESOLUTION = 1e-5
+# No counts refute more than this: with 50,000 trials e^ε is below 1e9 at any level that is taken.
+LARGEST = 100.0
+# Limits of rates are computed to a relative error of 1e-9 in their probability; they are taken a little wider.
+OUTWARD = 1.0 - 1e-8
+
+
+def exact_lower_bound(
+    tally: Tally, *, delta: float, level: float, gamma_share: float = GAMMA_SHARE, direction: Direction = "either"
+) -> float:
+    """A lower bound of ε that is above the true ε with at most 1 − level, whatever the true rates are.
+
+    For independent samples and numbers of samples fixed beforehand. An attack that is reliably wrong counts like one
+    that is reliably right, unless its direction was fixed beforehand ("right"): then it gives 0.
+
+    >>> round(exact_lower_bound(Tally(tp=65, tn=75, fp=25, fn=35), delta=1e-5, level=0.95), 4)
+    0.6138
+    """
+    one = float(checks.one("delta", checks.delta(delta)))
+    alpha = 1.0 - checks.level(level)
+    if direction not in get_args(Direction):
+        raise InvalidInput(f"direction must be 'either' or 'right', but got {direction!r}.")
+    share = checks.one("gamma_share", checks.numbers("gamma_share", gamma_share))
+    checks.within("gamma_share", gamma_share, "above 0 and below 1", np.asarray(0.0 < share < 1.0))
+    n1, n0 = int(checks.one("the tally", tally.n_positive)), int(tally.n_negative)
+    if n1 == 0 or n0 == 0:  # one rate may be anything, so nothing is refuted
+        return 0.0
+    if max(n1, n0) > MAX_TRIALS:
+        return _by_rectangle(tally, one, alpha, direction)
+    ordering = Ordering(n1, n0, one, 1.0 - alpha)
+    fn, fp, rank = _more_telling(ordering, int(tally.fn), int(tally.fp), direction)
+    gamma = alpha * share
+    return _bound(ordering, rank, _plausible(ordering, fn, fp, gamma), alpha - gamma, direction)
+
+
+def _more_telling(ordering: Ordering, fn: int, fp: int, direction: Direction) -> tuple[int, int, Rank]:
+    """The outcome itself or, if that is ranked higher, that of the attack which says the opposite."""
+    sides = [(fn, fp), (ordering.n1 - fn, ordering.n0 - fp)]
+    if direction == "right":
+        return fn, fp, ordering.rank(fn, fp)
+    if fn / ordering.n1 + fp / ordering.n0 > 1:
+        sides.reverse()
+    first = ordering.rank(*sides[0])
+    if first.eps > 0 and ordering.level > 0.5:  # only one side can have more than half of the probability
+        return *sides[0], first
+    second = ordering.rank(*sides[1])
+    return (*sides[1], second) if second > first else (*sides[0], first)
+
+
+def _plausible(ordering: Ordering, fn: int, fp: int, gamma: float) -> Rectangle:
+    """Rates that miss the true ones with at most gamma: Clopper-Pearson, each of the four limits with gamma/4."""
+    tail = gamma / 4 * OUTWARD
+    limits = [
+        rates.clopper_pearson_limits(np.array([float(k)]), np.array([float(n)]), tail)
+        for k, n in ((fn, ordering.n1), (fp, ordering.n0))
+    ]
+    return Rectangle(*(float(end[0]) for pair in limits for end in pair))
+
+
+def _bound(ordering: Ordering, rank: Rank, plausible: Rectangle, most: float, direction: Direction) -> float:
+    """The largest ε, to RESOLUTION, for which the tail is proven to be improbable."""
+    rows = window(ordering.n1, plausible.x_low, plausible.x_high)
+    cols = window(ordering.n0, plausible.y_low, plausible.y_high)
+    few = _down_set(ordering, rank, rows, cols)
+    many = None
+    if direction == "either":
+        many = _down_set(ordering, rank, ordering.n1 - rows[::-1], ordering.n0 - cols[::-1])
+    tail = Tail(few, None if many is None or many.empty else many)
+
+    def refuted(eps: float) -> bool:
+        return improbable(tail, Region(eps, ordering.delta, folded=direction == "either"), plausible, most)
+
+    if not refuted(0.0):
+        return 0.0
+    low, high = 0.0, max(rank.eps, 0.5)
+    while high < LARGEST and refuted(high):
+        low, high = high, 2.0 * high
+    while high - low > RESOLUTION:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low
+
+
+def _down_set(ordering: Ordering, rank: Rank, rows: Ints, cols: Ints) -> DownSet:
+    return DownSet(ordering.n1, ordering.n0, rows, cols, ordering.ends(rank, rows, cols))
+
+
+def _by_rectangle(tally: Tally, delta: float, alpha: float, direction: Direction) -> float:
+    """The smallest ε over the Clopper-Pearson rectangle at the same α."""
+    fn, fp, n1, n0 = (np.array([float(q)]) for q in (tally.fn, tally.fp, tally.n_positive, tally.n_negative))
+    family = EpsAtDelta(np.array([delta]))
+    limits = rates.clopper_pearson_limits
+    if direction == "right":
+        return float(rates.rectangle_lower_bound(limits, family, (fn, n1), (fp, n0), alpha)[0])
+    return float(rates.rectangle_interval(limits, family, (fn, n1), (fp, n0), alpha)[0][0])

@@ -1,0 +1,108 @@
+"""Guesses: how many of the fair bits were guessed, how many rightly, and whether their number was fixed beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epsgauge.errors import InvalidInput
+from epsgauge.stats import checks
+from epsgauge.stats.tally import Tally
+
+# "fixed": the number of guesses was known before the outputs were seen; "random": the outputs decided it.
+Number = Literal["fixed", "random"]
+# "both": guesses of 0 and of 1 count; "one": only guesses of one value count, the others abstain.
+Sides = Literal["both", "one"]
+# Which guesses count; the others abstain.
+Guessed = Literal["all", "positive", "negative"]
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """`n_right` of `n_guesses` guesses are right; `n_bits` counts every fair bit of the game, guessed or not.
+
+    >>> Guesses(n_right=31, n_guesses=36, n_bits=2000, number="random", sides="one")
+    Guesses(n_right=31, n_guesses=36, n_bits=2000, number='random', sides='one')
+    """
+
+    n_right: int
+    n_guesses: int
+    n_bits: int
+    number: Number = "fixed"
+    sides: Sides = "both"
+
+    def __post_init__(self) -> None:
+        for name in ("n_right", "n_guesses", "n_bits"):
+            value = checks.one(name, checks.counts(name, getattr(self, name)))
+            object.__setattr__(self, name, int(value))
+        for name, whole in (("n_right", "n_guesses"), ("n_guesses", "n_bits")):
+            part, all_of_it = getattr(self, name), getattr(self, whole)
+            checks.within(name, part, f"at most {whole} = {all_of_it}", np.asarray(part <= all_of_it))
+        if self.number not in ("fixed", "random"):
+            raise InvalidInput(f"number must be 'fixed' or 'random', but got {self.number!r}.")
+        if self.sides not in ("both", "one"):
+            raise InvalidInput(f"sides must be 'both' or 'one', but got {self.sides!r}.")
+
+
+def all_guesses(tally: Tally) -> Guesses:
+    """Every bit is guessed."""
+    tp, tn, fp, fn = _cells(tally)
+    return Guesses(tp + tn, tp + tn + fp + fn, tp + tn + fp + fn)
+
+
+def positive_guesses(tally: Tally) -> Guesses:
+    """Only guesses of b = 1 count; how many there are is up to the outputs.
+
+    >>> positive_guesses(Tally(tp=31, tn=996, fp=5, fn=968)).n_guesses
+    36
+    """
+    tp, tn, fp, fn = _cells(tally)
+    return Guesses(tp, tp + fp, tp + tn + fp + fn, number="random", sides="one")
+
+
+def guesses_of(tally: Tally, guessed: Guessed) -> Guesses:
+    """All of them, or only those of b = 1, or of b = 0.
+
+    >>> guesses_of(Tally(tp=936, tn=93, fp=962, fn=9), "negative")
+    Guesses(n_right=93, n_guesses=102, n_bits=2000, number='random', sides='one')
+    """
+    if guessed == "all":
+        return all_guesses(tally)
+    if guessed == "positive":
+        return positive_guesses(tally)
+    return positive_guesses(Tally(tp=tally.tn, tn=tally.tp, fp=tally.fn, fn=tally.fp))
+
+
+def top_guesses(
+    scores: ArrayLike, bits: ArrayLike, *, n_guesses: int, threshold: float, sides: Sides = "both", seed: int = 0
+) -> Guesses:
+    """The `n_guesses` bits of which the scores are surest; `n_guesses` and `threshold` fixed on other models.
+
+    With both sides, those with the largest |score − threshold|, guessed 1 iff score ≥ threshold. With one side, those
+    with the largest scores, all guessed 1. Equal scores are picked in an order drawn from the seed: the order of the
+    rows may say what their bits are.
+    """
+    s, b = checks.numbers("scores", scores), checks.numbers("bits", bits)
+    if s.shape != b.shape or s.ndim != 1:
+        raise InvalidInput(
+            f"scores and bits must be two lists of the same length, but got shapes {s.shape} and {b.shape}."
+        )
+    checks.within("bits", bits, "0 or 1", (b == 0) | (b == 1))
+    r = int(checks.one("n_guesses", checks.counts("n_guesses", n_guesses)))
+    checks.within("n_guesses", r, f"at most the number of scores, {len(s)}", np.asarray(r <= len(s)))
+    cut = checks.one("threshold", checks.numbers("threshold", threshold))
+    with np.errstate(invalid="ignore"):
+        sure = s if sides == "one" else np.where(s == cut, 0.0, np.abs(s - cut))
+    shuffled = np.random.default_rng(seed).permutation(len(s))
+    picked = shuffled[np.argsort(-sure[shuffled], kind="stable")[:r]]
+    said = np.ones(r) if sides == "one" else (s[picked] >= cut).astype(np.float64)
+    return Guesses(int(np.count_nonzero(said == b[picked])), r, len(s), sides=sides)
+
+
+def _cells(tally: Tally) -> tuple[int, int, int, int]:
+    if tally.shape:
+        raise InvalidInput(f"tally must be one tally, but got an array of shape {tally.shape}.")
+    return int(tally.tp), int(tally.tn), int(tally.fp), int(tally.fn)

@@ -1,0 +1,45 @@
+"""`epsgauge calibrate`: how often a method's lower bound is above an ε that is known exactly."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Annotated
+
+import typer
+
+from epsgauge.cli.terminal import AsJson, console, print_json
+
+
+def calibrate(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="bayes, clopper-pearson, exact, pooled, ...")],
+    runs: Annotated[int, typer.Option(help="Runs of each scenario.")] = 400,
+    level: Annotated[float, typer.Option(help="One-sided level of the lower bound.")] = 0.95,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compute all outcomes of small scenarios instead of drawing them.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Play mechanisms whose ε is known through a method: does it keep its promise?
+
+    Exit code 1 if a guaranteed method fails within its assumptions.
+    """
+    from epsgauge.auditing.calibration import calibrate as play_all
+    from epsgauge.reporting.calibration import show
+
+    words = console(err=True)
+    with words.status("calibrating") if words.is_terminal else nullcontext() as status:
+        found = play_all(
+            method,
+            runs=runs,
+            level=level,
+            seed=seed,
+            exact=exact,
+            on_scenario=None if status is None else lambda name: status.update(f"calibrating {method}: {name}"),
+        )
+    if as_json:
+        print_json(found.to_json())
+    else:
+        show(found, console())
+    if found.passed is False:
+        raise typer.Exit(1)

@@ -1,0 +1,80 @@
+"""Scores as Parquet: one column each, and the adjacency in the file's metadata."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput, MissingExtra
+from epsgauge.references import nearest
+from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
+
+ADJACENCY = b"epsgauge.adjacency"
+MAGIC = b"PAR1"  # begins and ends every Parquet file
+
+
+def parse(raw: bytes, name: str) -> tuple[dict[str, Any], str | None]:
+    """The columns that scores have, and the adjacency that the file states; other columns are left alone."""
+    pa, pq = _pyarrow()
+    if not raw.startswith(MAGIC):
+        raise InvalidInput(f"{name} is not a Parquet file. Write the scores as Parquet, or as CSV to another name.")
+    try:
+        file = pq.ParquetFile(io.BytesIO(raw), page_checksum_verification=True)
+        found = [field.name for field in file.schema_arrow]
+        _check_names(found, name)
+        table = file.read(columns=[column for column in COLUMNS if column in found])
+        table.validate(full=True)
+    except (pa.ArrowException, OSError):
+        raise InvalidInput(f"{name} is damaged: it cannot be read to the end. Write it again.") from None
+    columns = {column: _array(table[column], column, name, pa) for column in table.column_names}
+    if not len(columns["score"]):
+        raise InvalidInput(f"{name} has columns and no rows. Give one row for each guess.")
+    stated = (file.schema_arrow.metadata or {}).get(ADJACENCY)
+    return columns, None if stated is None else stated.decode(errors="replace")
+
+
+def render(columns: dict[str, Any], adjacency: str) -> bytes:
+    pa, pq = _pyarrow()
+    arrays = {name: column.tolist() if name in TEXTS else column for name, column in columns.items()}
+    types = {name: pa.string() if name in TEXTS else pa.from_numpy_dtype(columns[name].dtype) for name in columns}
+    table = pa.table({name: pa.array(column, types[name]) for name, column in arrays.items()})
+    out = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({ADJACENCY: adjacency.encode()}), out, write_page_checksum=True)
+    return out.getvalue()
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra("this needs pyarrow. Install it with: pip install 'epsgauge[parquet]'") from None
+    return pyarrow, pyarrow.parquet
+
+
+def _check_names(found: list[str], name: str) -> None:
+    for needed in NEEDED:
+        if needed not in found:
+            raise InvalidInput(
+                f"{name} must have a column {needed}, but has: {', '.join(found) or 'none'}.{nearest(needed, found)}"
+            )
+    for column in COLUMNS:
+        if found.count(column) > 1:
+            raise InvalidInput(f"{name} must have one column {column}, but has {found.count(column)}.")
+
+
+def _array(column: Any, kind: str, name: str, pa: Any) -> Any:
+    """As NumPy has it; an empty cell is an error, as it would become a NaN or a text."""
+    if column.null_count:
+        row = next(i for i, value in enumerate(column) if not value.is_valid)
+        raise InvalidInput(f"{name}: {kind} must have a value in every row, but row {row} (the first is 0) has none.")
+    is_a, plain = pa.types, column.type
+    if is_a.is_dictionary(plain):
+        column, plain = column.cast(plain.value_type), plain.value_type
+    if kind in TEXTS:
+        return np.array([str(value) for value in column.to_pylist()], dtype=np.str_)  # numbers may be names too
+    if not (is_a.is_integer(plain) or is_a.is_floating(plain) or is_a.is_boolean(plain)):
+        raise InvalidInput(f"{name}: {kind} must be a column of numbers, but its type is {plain}.")
+    return column.to_numpy()

@@ -1,0 +1,177 @@
+"""Bad scores: a sentence with name, rule, value and remedy, or a valid wide answer; never a traceback or a guess."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import epsgauge as eg
+from epsgauge.cli.main import app
+
+RNG = np.random.default_rng(0)
+GIVEN = {"rule": "given", "threshold": 0.5}
+
+
+def table(bit, score, pairs=1):
+    n = len(bit)
+    return eg.Scores(np.arange(n) // pairs, np.arange(n) % pairs, bit, score, "substitute")
+
+
+def audit(scores, **settings):
+    found = eg.audit(scores, delta=1e-5, verdict_method="clopper-pearson", **settings)
+    assert str(found)
+    assert json.dumps(found.to_json())
+    return found
+
+
+def command(tmp_path, lines, *options):
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return ["scores", str(path), "--adjacency", "substitute", "--delta", "1e-5", *options]
+
+
+def rows(bit, score, pairs=1):
+    return [
+        "model,pair,bit,score",
+        *(f"{i // pairs},{i % pairs},{b},{s}" for i, (b, s) in enumerate(zip(bit, score, strict=True))),
+    ]
+
+
+HALVES = np.tile([0, 1], 30)
+NOISE = RNG.normal(size=60)
+
+# what is wrong -> the table, settings, the sentence
+REFUSED = {
+    "NaN": (
+        lambda: table([0, 1], [0.5, np.nan]),
+        {},
+        "score must be finite, but row 1 (the first is 0) has nan. Give it a finite",
+    ),
+    "infinite": (
+        lambda: table([0, 1], [np.inf, 1]),
+        {},
+        "score must be finite, but row 0 (the first is 0) has inf. Give it a finite",
+    ),
+    "bits": (lambda: table([0, 3], [1, 2]), {}, "bit must be 0 or 1, but got 3 at index 1."),
+    "ids": (
+        lambda: eg.Scores.joined({"a": 1.0}, {"b": 1}, adjacency="substitute"),
+        {},
+        "1 of 1 are missing, the first is 'a'. Give both sides the same ids.",
+    ),
+    "joined NaN": (
+        lambda: eg.Scores.joined({"a": np.nan}, {"a": 1}, adjacency="substitute"),
+        {},
+        "scores must not be NaN, but got nan at index 0.",
+    ),
+    "joined infinite": (
+        lambda: eg.Scores.joined({"a": np.inf}, {"a": 1}, adjacency="substitute"),
+        {},
+        "score must be finite, but row 0",
+    ),
+    "empty": (lambda: table([], []), {}, "scores must have at least one row to be judged, but got none. Give one row"),
+    "one row": (
+        lambda: table([1], [0.5]),
+        {},
+        "scores must have two models or more, some to choose the rule and some to be judged, but got 1. A thr",
+    ),
+    "one row, same data": (
+        lambda: table([1], [0.5]),
+        {"rule": "same-data"},
+        "must have both bits, but b is 1 in all rows. Give scores with the other",
+    ),
+    "one class": (
+        lambda: table(HALVES * 0, NOISE),
+        {},
+        "must have both bits, but b is 0 in all rows. Give scores with the other bit too.",
+    ),
+    "one class, m > 1": (
+        lambda: table(HALVES * 0, NOISE, 4),
+        GIVEN,
+        "n_positive must not be 0 in all models: both bits are needed.",
+    ),
+    "nobody judged": (
+        lambda: table(HALVES, NOISE),
+        {"fit_models": 60},
+        "fit_models must be below the number of models, 60, so that some are left to be judged, but got 60. Take",
+    ),
+    "one class chooses": (lambda: table([0, 1], [1, 2]), {}, "all rows of the 1 model. Take more fit_models"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_sentence(name):
+    make, settings, sentence = REFUSED[name]
+    with pytest.raises(eg.InvalidInput, match=re.escape(sentence)):
+        audit(make(), **settings)
+
+
+WIDE = {
+    "one row": (table([1], [0.9]), GIVEN),
+    "one class": (table(HALVES * 0, NOISE), GIVEN),
+    "one class is judged": (table(np.r_[np.tile([0, 1], 5), np.ones(50, int)], NOISE), GIVEN),
+    "all tied": (table(HALVES, HALVES * 0), {}),
+    "all tied, same data": (table(HALVES, HALVES * 0), {"rule": "same-data"}),
+    "all tied, m > 1": (table(HALVES, HALVES * 0, 3), {}),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_a_valid_wide_answer(name):
+    scores, settings = WIDE[name]
+    found = audit(scores, **settings)
+    guaranteed = [row for row in found.rows if row.method == "clopper-pearson"]
+    assert [row.low for row in guaranteed] == [0.0]
+    assert found.lower_bound == 0.0
+    assert found.verdict.kind == "no claim"
+
+
+def test_unfair_bits_take_the_promise_of_the_pooled_row():
+    bits = np.r_[np.ones(300, int), np.zeros(20, int)]
+    found = audit(table(bits, RNG.normal(size=320), 4), **GIVEN)
+    assert found["pooled"].promise == "estimate"
+    assert "it needs fair bits, but 300 of 320 are 1" in found["pooled"].note
+
+
+FILES = {
+    "NaN": (["bit,score", "1,nan", "0,1"], (), "line 2: score must be a finite number, but got 'nan'."),
+    "infinite": (["bit,score", "1,inf", "0,1"], (), "line 2: score must be a finite number, but got 'inf'."),
+    "bits": (["bit,score", "2,1", "0,1"], (), "line 2: bit must be 0 or 1, but got '2'."),
+    "empty": (["bit,score"], (), "has a header and no rows."),
+    "nothing": ([], (), "is empty."),
+    "one row": (["bit,score", "1,1"], (), "scores must have two models or more"),
+    "nobody judged": (rows(HALVES, NOISE), ("--fit-models", "60"), "fit_models must be below the number of models, 60"),
+    "one class": (rows(HALVES * 0, NOISE), (), "must have both bits, but b is 0 in all rows."),
+    "one class, m > 1": (rows(HALVES * 0, NOISE, 4), ("--threshold", "0.5"), "both bits are needed"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_command_says_so(name, tmp_path):
+    lines, options, sentence = FILES[name]
+    args = command(tmp_path, lines, *options)
+    if name == "NaN":  # for real, to see exit code and streams
+        said = subprocess.run([sys.executable, "-m", "epsgauge", *args], capture_output=True, text=True)
+        assert (said.returncode, said.stdout) == (2, "")
+        assert sentence in said.stderr
+        assert len(said.stderr.strip().splitlines()) == 1
+    else:
+        with pytest.raises(eg.InvalidInput, match=re.escape(sentence)):
+            CliRunner().invoke(app, args, catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        (["bit,score", "1,1"], ("--threshold", "0.5")),
+        (rows([0, 1] * 20, [0] * 40), ()),
+        (rows([1] * 9, range(9)), ("--threshold", "3")),
+    ],
+)
+def test_the_command_gives_a_wide_answer(lines, options, tmp_path):
+    said = CliRunner().invoke(app, command(tmp_path, lines, *options, "--json"))
+    assert said.exit_code == 0, said.output
+    assert json.loads(said.stdout)["lower_bound"] == 0

@@ -1,0 +1,111 @@
+"""Scores as Parquet: what comes back, and what is refused."""
+
+import builtins
+import contextlib
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from epsgauge.errors import InvalidInput, MissingExtra
+from epsgauge.scores.table import Scores
+
+
+def refused(sentence, path, adjacency="substitute"):
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        Scores.read(path, adjacency=adjacency)
+
+
+def written(path, metadata=None, **columns):
+    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
+    return path
+
+
+def test_every_bit_comes_back(tmp_path):
+    score = np.array([5e-324, -0.0, np.nextafter(1.0, 2.0), -1.7976931348623157e308])
+    names = ["", "été", "a,b\r\n", "日本"]
+    scores = Scores([0, 0, 7, 10**9], [0, 3, 1, 0], [1, 0, 0, 1], score, "add-remove", id=names, group=names[::-1])
+    path = tmp_path / "a.parquet"
+    scores.write(path)
+    again = Scores.read(path)
+    assert again.score.tobytes() == score.tobytes()
+    assert (again.id.tolist(), again.group.tolist(), again.adjacency) == (names, names[::-1], "add-remove")
+    for name in ("model", "pair", "bit"):
+        assert getattr(again, name).tolist() == getattr(scores, name).tolist()
+    assert pq.read_schema(path).metadata[b"epsgauge.adjacency"] == b"add-remove"
+    assert pq.read_schema(path).names == ["model", "pair", "bit", "score", "id", "group"]
+
+
+def test_files_of_other_programs(tmp_path):
+    path = written(tmp_path / "a.parquet", bit=[True, False], score=pa.array([1, 2], pa.float32()), note=["x", None])
+    scores = Scores.read(path, adjacency="substitute")
+    assert (scores.bit.tolist(), scores.score.tolist(), scores.model.tolist()) == ([1, 0], [1.0, 2.0], [0, 1])
+    named = pa.array(["a", "b"]).dictionary_encode()
+    scores = Scores.read(written(path, bit=[1, 0], score=[1, 2], id=[7, 8], group=named), adjacency="substitute")
+    assert (scores.id.tolist(), scores.group.tolist()) == (["7", "8"], ["a", "b"])
+
+
+def test_what_is_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    refused('a.parquet must have a column score, but has: bit, scores. Did you mean "scores"?',
+            written(path, bit=[1], scores=[1.0]))  # fmt: skip
+    refused("a.parquet: score must have a value in every row, but row 1 (the first is 0) has none.",
+            written(path, bit=[1, 0], score=[1.0, None]))  # fmt: skip
+    refused("a.parquet: bit must be a column of numbers, but its type is string.", written(path, bit=["1"], score=[1]))
+    refused("a.parquet: bit must be 0 or 1, but got 2 at index 0.", written(path, bit=[2], score=[1.0]))
+    refused("a.parquet: score must be finite, but row 0", written(path, bit=[1], score=[np.nan]))
+    refused("a.parquet has columns and no rows.", written(path, bit=pa.array([], pa.int64()), score=pa.array([], "f8")))
+    refused(
+        "a.parquet has a column pair and none that says of which model.", written(path, pair=[0], bit=[1], score=[1])
+    )
+    refused("a.parquet does not say its adjacency.", written(path, bit=[1], score=[1.0]), adjacency=None)
+    twice = pa.table([pa.array([1]), pa.array([1.0]), pa.array([2.0])], names=["bit", "score", "score"])
+    pq.write_table(twice, path)
+    refused("a.parquet must have one column score, but has 2.", path)
+
+
+def test_damaged_files(tmp_path):
+    path = tmp_path / "a.parquet"
+    Scores.from_in_out(np.arange(500.0), np.arange(500.0), adjacency="substitute").write(path)
+    whole = path.read_bytes()
+    for bad in (b"bit,score\n1,2\n", b"", b"PK\x03\x04"):
+        path.write_bytes(bad)
+        refused("a.parquet is not a Parquet file.", path)
+    for bad in (whole[:-30], whole[: len(whole) // 2], whole[:4], whole[:-9] + b"\xff" * 5 + whole[-4:]):
+        path.write_bytes(bad)
+        refused("a.parquet is damaged: it cannot be read to the end. Write it again.", path)
+    (tmp_path / "b.csv").write_bytes(whole)
+    refused("b.csv is a Parquet file and not CSV. Let its name end in .parquet.", tmp_path / "b.csv")
+
+
+def test_a_bit_that_was_flipped(tmp_path):
+    """Pages have checksums: no score changes in silence, and nothing ends in a traceback."""
+    path = tmp_path / "a.parquet"
+    scores = Scores.from_in_out(np.arange(50.0), np.arange(50.0), adjacency="substitute")
+    scores.write(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in rng.integers(4, len(whole), 150):
+        changed = bytearray(whole)
+        changed[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(changed)
+        with contextlib.suppress(InvalidInput):
+            again = Scores.read(path)
+            assert (again.score.tolist(), again.bit.tolist()) == (scores.score.tolist(), scores.bit.tolist())
+
+
+def test_without_the_extra(tmp_path, monkeypatch):
+    path = written(tmp_path / "a.parquet", bit=[1], score=[1.0])
+    real = builtins.__import__
+
+    def missing(name, *args, **kwargs):
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    for use in (lambda: Scores.read(path), Scores([0], [0], [1], [0.5], "substitute").write):
+        with pytest.raises(MissingExtra, match=re.escape("pip install 'epsgauge[parquet]'")):
+            use(tmp_path / "b.parquet") if use.__name__ == "write" else use()
