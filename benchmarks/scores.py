@@ -6,7 +6,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,29 +103,31 @@ def estimators(peers: Path, sizes: tuple[int, ...], rounds: int, limit: float) -
     """Seconds of each at each size, and the ratio to `simultaneous` at the largest."""
     for run in jobs(1000).values():  # imports and caches
         run()
-    table: dict[str, list[float | str]] = {}
-    for n in sizes:
-        for name, run in jobs(n).items():
-            table.setdefault(name, []).append(_median(run, rounds))
-    if by_jax_privacy.available(peers):
-        for name in by_jax_privacy.NAMES:
-            row: list[float | str] = []
-            for n in sizes:
-                late = bool(row) and isinstance(row[-1], str)  # more scores would take longer still
-                ask = partial(by_jax_privacy.seconds, peers, name, *drawn(n), delta=DELTA, level=LEVEL)
-                row.append(row[-1] if late else ask(rounds=rounds, limit=limit))
-            table[f"jax-privacy: {name}"] = row
-    else:
-        print(f"jax-privacy is not in {peers}: left out")
-    print(f"CPU seconds, medians of {rounds}; half of the scores with b = 1, Gaussian, μ = 1")
+    every = [jobs(n) for n in sizes]
+    base = _median(every[-1][BASE], rounds)
+    print(
+        f"CPU seconds, medians of {rounds}; half of the scores with b = 1, Gaussian, μ = 1. The ratio is to {BASE!r},"
+    )
+    print(f"the search over all thresholds with a proof, at {sizes[-1]:,} scores.")
     print(f"{'':42}" + "".join(f"{n:>11,}" for n in sizes) + f"{'ratio':>9}")
-    base = table[BASE][-1]
-    for name, values in table.items():
-        cells = "".join(f"{v:>11}" if isinstance(v, str) else f"{v:>11.4f}" for v in values)
-        last = values[-1]
-        ratio = "" if isinstance(last, str) or isinstance(base, str) else f"{last / base:.2f}×"
-        print(f"{name:42}{cells}{ratio:>9}")
-    print(f"The ratio is to {BASE!r}, the search over all thresholds with a proof, at {sizes[-1]:,} scores.")
+    for name in every[0]:
+        _print_row(name, [_median(one[name], rounds) for one in every], base)
+    if not by_jax_privacy.available(peers):
+        print(f"jax-privacy is not in {peers}: left out")
+        return
+    for name in by_jax_privacy.NAMES:
+        row: list[float | str] = []
+        for n in sizes:
+            late = bool(row) and isinstance(row[-1], str)  # more scores would take longer still
+            ask = partial(by_jax_privacy.seconds, peers, name, *drawn(n), delta=DELTA, level=LEVEL)
+            row.append(row[-1] if late else ask(rounds=rounds, limit=limit))
+        _print_row(f"jax-privacy: {name}", row, base)
+
+
+def _print_row(name: str, values: Sequence[float | str], base: float) -> None:
+    cells = "".join(f"{v:>11}" if isinstance(v, str) else f"{v:>11.4f}" for v in values)
+    ratio = "" if isinstance(values[-1], str) else f"{values[-1] / base:.2f}×"
+    print(f"{name:42}{cells}{ratio:>9}", flush=True)
 
 
 def _median(run: Callable[[], Any], rounds: int) -> float:

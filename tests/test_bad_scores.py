@@ -88,11 +88,6 @@ REFUSED = {
         {},
         "must have both bits, but b is 0 in all rows. Give scores with the other bit too.",
     ),
-    "one class, m > 1": (
-        lambda: table(HALVES * 0, NOISE, 4),
-        GIVEN,
-        "n_positive must not be 0 in all models: both bits are needed.",
-    ),
     "nobody judged": (
         lambda: table(HALVES, NOISE),
         {"fit_models": 60},
@@ -117,6 +112,13 @@ WIDE = {
     "all tied, same data": (table(HALVES, HALVES * 0), {"rule": "same-data"}),
     "all tied, m > 1": (table(HALVES, HALVES * 0, 3), {}),
 }
+
+
+def test_one_class_of_several_pairs_promises_nothing():
+    found = eg.audit(table(HALVES * 0, NOISE, 4), delta=1e-5, **GIVEN)
+    assert found.verdict.promise == found["pooled"].promise == "estimate"
+    assert "it needs fair bits, but 0 of 60 are 1" in found.verdict.sentence
+    assert "clusters" not in [row.method for row in found.rows]
 
 
 @pytest.mark.parametrize("name", WIDE)
@@ -145,7 +147,6 @@ FILES = {
     "one row": (["bit,score", "1,1"], (), "scores must have two models or more"),
     "nobody judged": (rows(HALVES, NOISE), ("--fit-models", "60"), "fit_models must be below the number of models, 60"),
     "one class": (rows(HALVES * 0, NOISE), (), "must have both bits, but b is 0 in all rows."),
-    "one class, m > 1": (rows(HALVES * 0, NOISE, 4), ("--threshold", "0.5"), "both bits are needed"),
 }
 
 

@@ -70,6 +70,12 @@ def test_bits_that_are_not_fair_take_the_promise():
     a = audit(grouped(few, 4), rule="given", threshold=0.5)
     assert a["pooled"].promise == "estimate"
     assert "it needs fair bits, but" in a["pooled"].note
+    rng = np.random.default_rng(2)
+    noise = Scores(np.arange(320) // 4, np.arange(320) % 4, np.arange(320) >= 20, rng.normal(size=320), "substitute")
+    v = audit(noise, rule="given", threshold=-9.0, claimed_eps=0.5, **CLAIM).verdict
+    assert v.promise == "estimate"
+    assert v.sentence.startswith("Violation by an estimate, which proves nothing")
+    assert "The bound promises nothing here: it needs fair bits, but 300 of 320 are 1." in v.sentence
 
 
 def test_pairs_of_failed_models_are_wrong_guesses_in_the_pool(tmp_path):

@@ -14,7 +14,7 @@ from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beyond import Beyond
 from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
 from epsgauge.auditing.level import Lost, level_lost
-from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, as_warned, promise_of, rows
+from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, as_warned, rows
 from epsgauge.auditing.settings import changed, verdict_method
 from epsgauge.auditing.verdict import Verdict, number, verdict
 from epsgauge.errors import InvalidInput
@@ -237,7 +237,8 @@ def _assemble(
             caveats = (f"Judged by the bound that holds at every moment alone: {lost.why}.",)
     beyond = Beyond.of(judged, guaranteed, failed, settings, cut, run)
     found += beyond.rows(method.name, settings, conditions)
-    promise, _ = promise_of(method, conditions)
+    promise, unfair = beyond.promise(method, conditions)
+    caveats += unfair
     who = adversary(judged, None if run is None else settings.attack, signals)
     evidence = beyond.evidence(method, who, adjacency)
     ruled = verdict(

@@ -26,6 +26,7 @@ from epsgauge.scores.rules import Judged, firsts
 from epsgauge.scores.search import tally_at
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Bools, Floats, Ints
+from epsgauge.stats.interval import Kind
 from epsgauge.stats.methods import COUNTED, METHODS, Method
 from epsgauge.stats.tally import Tally
 
@@ -212,9 +213,9 @@ def thresholds(scores: Scores, one_each: Guaranteed) -> Thresholds:
 
 
 def clusters(judged: Judged, *, delta: float, level: float, on: Conditions) -> AuditRow | None:
-    """The posterior that allows for dependence within a model; None for few models, and of one pair each."""
+    """The posterior that allows for dependence within a model; None for few models, one bit, and one pair each."""
     scores = judged.judged
-    if on.pairs_per_model == 1:
+    if on.pairs_per_model == 1 or len(np.unique(scores.bit)) < 2:
         return None
     wrong = scores.bit != (scores.score >= judged.threshold)
     fn, n1, fp, n0 = (
@@ -289,6 +290,14 @@ class Beyond:
             if called or name == method
         ]
         return tuple(row for row in found if row is not None)
+
+    def promise(self, method: Method, on: Conditions) -> tuple[Kind, tuple[str, ...]]:
+        """What the verdict's bound promises, and a caveat where bits are not fair."""
+        promise, _ = promise_of(method, on)
+        needs_coins = method.name == "pooled" or (method.name == "anytime" and self.in_order.several)
+        if needs_coins and self.pool.unfair:
+            return "estimate", (f"The bound promises nothing here: {self.pool.unfair}.",)
+        return promise, ()
 
     def evidence(self, method: Method, who: Adversary, adjacency: Adjacency) -> Evidence:
         """What the verdict rests on."""
