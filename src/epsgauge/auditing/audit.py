@@ -235,8 +235,8 @@ def _assemble(
         if lost.stopping and method.promise == "guaranteed":
             method = METHODS["anytime"]
             caveats = (f"Judged by the bound that holds at every moment alone: {lost.why}.",)
-    beyond = Beyond.of(judged, guaranteed, failed, settings, cut, run)
-    found += beyond.rows(method.name, settings, conditions)
+    beyond = Beyond(judged, guaranteed, failed, settings, cut, run)
+    found += beyond.rows(method.name, conditions)
     promise, unfair = beyond.promise(method, conditions)
     caveats += unfair
     who = adversary(judged, None if run is None else settings.attack, signals)

@@ -69,7 +69,7 @@ class Pool:
         if self.all_pairs.n_failed:
             notes.append(f"{self.all_pairs.n_failed} pairs of failed models count as wrong guesses")
         return AuditRow(
-            method.name, method.label, promise, bound.assumptions, bound.eps, math.inf, self.tally, "; ".join(notes)
+            method.name, method.label, promise, method.assumptions, bound.eps, math.inf, self.tally, "; ".join(notes)
         )
 
 
@@ -249,18 +249,6 @@ class Beyond:
     cut: int
     run: Run | None
 
-    @classmethod
-    def of(
-        cls,
-        judged: Judged,
-        one_each: Guaranteed,
-        failed: list[Failure],
-        settings: AuditSettings,
-        cut: int,
-        run: Run | None,
-    ) -> Beyond:
-        return cls(judged, one_each, failed, settings, cut, run)
-
     @cached_property
     def pool(self) -> Pool:
         bits = np.concatenate([f.bits for f in self.failed]) if self.failed else np.empty(0, np.int64)
@@ -274,8 +262,9 @@ class Beyond:
     def thresholds(self) -> Thresholds:
         return thresholds(self.judged.judged, self.one_each)
 
-    def rows(self, method: str, settings: AuditSettings, on: Conditions) -> tuple[AuditRow, ...]:
+    def rows(self, method: str, on: Conditions) -> tuple[AuditRow, ...]:
         """Those that this audit calls for, and that of the verdict's method."""
+        delta, level = self.settings.delta, self.settings.level
         stopped = on.lost is not None and on.lost.stopping
         called_for = {"pooled": on.pairs_per_model > 1, "simultaneous": on.same_data, "anytime": stopped}
         sources: dict[str, Callable[[], Pool | Thresholds | InOrder]] = {
@@ -283,9 +272,9 @@ class Beyond:
             "simultaneous": lambda: self.thresholds,
             "anytime": lambda: self.in_order,
         }
-        found = [clusters(self.judged, delta=settings.delta, level=settings.level, on=on)]
+        found = [clusters(self.judged, delta=delta, level=level, on=on)]
         found += [
-            sources[name]().row(delta=settings.delta, level=settings.level, on=on)
+            sources[name]().row(delta=delta, level=level, on=on)
             for name, called in called_for.items()
             if called or name == method
         ]
