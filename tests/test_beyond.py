@@ -145,6 +145,8 @@ def test_dependence_within_a_model_widens_the_posterior():
     assert wide.promise == "estimate"
     assert wide.high - wide.low > 2 * (plain.high - plain.low)
     assert "it corrects the variance, not the bias" in wide.note
+    assert "are not independent of each other" in a["jeffreys"].note
+    assert "are not independent of each other" not in wide.note
     few = scores[scores.model < 9]
     assert "clusters" not in [row.method for row in audit(few, rule="given", threshold=0.5).rows]
 

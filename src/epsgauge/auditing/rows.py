@@ -97,7 +97,7 @@ def promise_of(method: Method, on: Conditions) -> tuple[Kind, str | None]:
     why = [SAME_DATA] if on.same_data and method.name != "simultaneous" else []
     if on.lost is not None and (on.lost.rule or (method.promise == "guaranteed" and not _unharmed(method, on.lost))):
         why.append(on.lost.why)
-    if method.promise == "credible" and on.pairs_per_model > 1:
+    if method.promise != "guaranteed" and method.name != "clusters" and on.pairs_per_model > 1:
         why.append(DEPENDENT.format(m=on.pairs_per_model))
     if not why:
         return method.promise, None
