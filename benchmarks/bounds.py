@@ -1,17 +1,23 @@
-"""Lower bounds of ε beside each other, one-sided at 95 % and δ = 1e-5, and how long the exact one takes.
+"""Lower bounds of ε and μ beside each other, one-sided at 95 % and δ = 1e-5, and how long the exact ones take.
 
-`python benchmarks/bounds.py` prints two tables and judges nothing. Seconds are CPU time on one thread.
+`python benchmarks/bounds.py` prints three tables and judges nothing; `--mu` prints that of μ alone. Seconds are CPU
+time on one thread.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 
 from tallies import DELTA, Cells
 from timing import on_one_thread
 
 import epsgauge as eg
-from epsgauge.bounds.exact import Direction, exact_lower_bound
+from epsgauge.bounds.exact import Direction, Quantity, by_inversion, exact_lower_bound
+from epsgauge.bounds.gaussian import gaussian_bound
+from epsgauge.bounds.ordering import EpsOrdering
+from epsgauge.bounds.regions import MuRegion
+from epsgauge.stats.families import Mu
 
 LEVEL = 0.95
 
@@ -49,6 +55,24 @@ def heights() -> None:
         )
 
 
+def heights_of_mu() -> None:
+    """Direction fixed beforehand. "by ε" is the exact bound of μ with outcomes in the order of ε at δ."""
+    by_eps = Quantity(lambda n1, n0, level: EpsOrdering(n1, n0, DELTA, level), MuRegion, Mu())
+    print("μ: TP, TN, FP, FN         Clopper-Pearson   exact  either    by ε    Bayes  seconds   ε of both")
+    for cells in GOALS:
+        tally = _tally(cells)
+        plain = gaussian_bound(tally, delta=DELTA, level=LEVEL, method="clopper-pearson")
+        start = time.process_time()
+        sharp = gaussian_bound(tally, delta=DELTA, level=LEVEL)
+        seconds = time.process_time() - start
+        either = gaussian_bound(tally, delta=DELTA, level=LEVEL, direction="either")
+        other = by_inversion(tally, by_eps, alpha=1.0 - LEVEL, direction="right")
+        print(
+            f"{', '.join(map(str, cells)):25s} {plain.mu:15.4f} {sharp.mu:7.4f} {either.mu:7.4f} {other:7.4f}"
+            f" {eg.estimate_mu(tally).lower_bound(LEVEL):8.4f} {seconds:8.2f}  {plain.eps:6.3f} {sharp.eps:6.3f}"
+        )
+
+
 def seconds() -> None:
     print(f"{'trials of each kind':>20s}" + "".join(f"{f'rates {x:g}, {y:g}':>22s}" for x, y in RATES))
     for n in SIZES:
@@ -62,8 +86,15 @@ def _tally(cells: Cells) -> eg.Tally:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mu", action="store_true", help="only the table of μ")
+    only_mu = parser.parse_args().mu
     on_one_thread()
     timed((20, 20, 5, 5))  # imports and caches
-    heights()
-    print()
-    seconds()
+    if not only_mu:
+        heights()
+        print()
+    heights_of_mu()
+    if not only_mu:
+        print()
+        seconds()

@@ -9,10 +9,11 @@ from scipy import special, stats
 
 import epsgauge as eg
 from epsgauge.bounds import exact
-from epsgauge.bounds.cells import Rectangle, Region, Tail, improbable
+from epsgauge.bounds.cells import Rectangle, Tail, improbable
 from epsgauge.bounds.exact import exact_lower_bound
-from epsgauge.bounds.ordering import Ordering
+from epsgauge.bounds.ordering import EpsOrdering
 from epsgauge.bounds.outcomes import DownSet, window
+from epsgauge.bounds.regions import EpsRegion
 from epsgauge.stats import rates
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.law import Law
@@ -160,7 +161,7 @@ def test_probabilities_of_the_order_are_those_of_the_posterior():
         delta, eps = rng.choice([0, 1e-9, 1e-5, 0.05, 0.6]), rng.choice([0, 0.1, 1, 4, 12])
         fn, fp = np.sort(rng.integers(0, n1 + 1, 3)), np.sort(rng.integers(0, n0 + 1, 3))
         fn[0] *= rng.integers(0, 2)
-        order = Ordering(n1, n0, delta, 0.95)
+        order = EpsOrdering(n1, n0, delta, 0.95)
         here = order.beyond(fn, fp, eps)
         there = order.beyond(n1 - fn[::-1], n0 - fp[::-1], eps)[::-1, ::-1]
         i, j = (q.ravel().astype(float) for q in np.meshgrid(fn, fp, indexing="ij"))
@@ -171,7 +172,7 @@ def test_probabilities_of_the_order_are_those_of_the_posterior():
 @pytest.mark.parametrize(("n1", "n0", "delta"), [(6, 6, 0.0), (9, 3, 0.2), (2, 11, 1e-5)])
 @pytest.mark.parametrize("level", [0.95, 0.3])
 def test_the_tail_has_the_outcome_and_all_that_are_ranked_higher(n1, n0, delta, level):
-    order = Ordering(n1, n0, delta, level)
+    order = EpsOrdering(n1, n0, delta, level)
     rows, cols = np.arange(n1 + 1), np.arange(n0 + 1)
     ranks = [[order.rank(i, j) for j in cols] for i in rows]
     for fn in rows[::2]:
@@ -184,7 +185,7 @@ def test_the_tail_has_the_outcome_and_all_that_are_ranked_higher(n1, n0, delta, 
 
 
 def tail_of(n1, n0, delta, fn, fp, within):
-    order = Ordering(n1, n0, delta, 0.95)
+    order = EpsOrdering(n1, n0, delta, 0.95)
     rank = order.rank(fn, fp)
     rows, cols = window(n1, within.x_low, within.x_high), window(n0, within.y_low, within.y_high)
     few = DownSet(n1, n0, rows, cols, order.ends(rank, rows, cols))
@@ -214,7 +215,7 @@ def test_both_bounds_of_a_cell_hold_in_it(n1, n0, fn, fp, delta):
     for size in (0.3, 0.1, 0.03) * 15:
         low = rng.uniform(0.01, 0.97 - size, 2)
         width = size * rng.uniform(0.2, 1.0, 2)
-        region = Region(float(rng.choice([0.0, 0.3, 1.5])), delta)
+        region = EpsRegion(float(rng.choice([0.0, 0.3, 1.5])), delta)
         cell = np.array([[low[0]], [low[0] + width[0]], [low[1]], [low[1] + width[1]]])
         corners = tail.by_corners(cell)
         tangent = tail.by_tangent(cell, region, corners)
@@ -234,13 +235,13 @@ def test_a_cell_is_never_pronounced_improbable_where_one_point_is_not():
     for eps in (0.0, 0.4, 1.0):
         side = np.linspace(0, 1, 121)
         x, y = (q.ravel() for q in np.meshgrid(0.1 + 0.4 * side, 0.05 + 0.55 * side))
-        line = Region(eps, delta).least(0.1 + 0.4 * side)
+        line = EpsRegion(eps, delta).least(0.1 + 0.4 * side)
         x, y = np.concatenate([x, 0.1 + 0.4 * side]), np.concatenate([y, np.clip(line, 0.05, 0.6)])
         inside = contains(x, y, eps=eps, delta=delta)
         x, y = x[inside], y[inside]
         top = (tail.few.probability(x, y) + tail.many.probability(1 - x, 1 - y)).max()
-        assert not improbable(tail, Region(eps, delta), within, top * (1 - 1e-6))
-        assert improbable(tail, Region(eps, delta), within, top * 1.02)
+        assert not improbable(tail, EpsRegion(eps, delta), within, top * (1 - 1e-6))
+        assert improbable(tail, EpsRegion(eps, delta), within, top * 1.02)
 
 
 def test_sums_of_binomial_probabilities_keep_their_digits():

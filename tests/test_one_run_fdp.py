@@ -9,12 +9,9 @@ from scipy.optimize import linprog
 from worst_case import most_right
 
 import epsgauge as eg
-from epsgauge.bounds.gaussian import gaussian_bound
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.one_run import eps_delta_inverse, gaussian_inverse, one_run_fdp_eps, one_run_fdp_mu, refutes
-from epsgauge.bounds.pooled import pooled_lower_bound
-from epsgauge.stats.families import GaussianEps, Mu
-from epsgauge.stats.methods import METHODS, Counts
+from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.stats.region import gaussian_eps
 
 
@@ -83,7 +80,7 @@ def test_for_eps_the_pooled_bound_with_the_tight_term_says_more():
     """It uses all sets of counts, this one upper sets alone."""
     for v, r, n in ((40, 50, 50), (18, 20, 300), (1429, 1500, 100_000), (2000, 2000, 2000)):
         for delta in (0.0, 1e-5):
-            pooled = pooled_lower_bound(v, r, n, delta=delta, level=0.95, term="tight")
+            pooled = pooled_bound(Guesses(v, r, n), delta=delta, level=0.95).eps
             assert 0.9 * pooled < one_run_fdp_eps(Guesses(v, r, n), delta=delta, level=0.95) < pooled + 1e-6
 
 
@@ -152,16 +149,3 @@ def test_edges():
     assert one_run_fdp_eps(Guesses(10**6, 10**6, 10**6), delta=1e-5, level=0.95) == pytest.approx(12.718, abs=1e-3)
     with pytest.raises(eg.InvalidInput, match="number of guesses must be fixed"):
         one_run_fdp_mu(Guesses(31, 36, 2000, "random", "one"), level=0.95)
-
-
-@pytest.mark.parametrize("cells", [(600, 600, 400, 400), (31, 996, 5, 968), (50, 40, 60, 50), (100, 100, 0, 0)])
-def test_clopper_pearson_in_mu_is_that_of_the_methods(cells):
-    tally = eg.Tally(**dict(zip(("tp", "tn", "fp", "fn"), cells, strict=True)))
-    counts = Counts(*(np.array([float(c)]) for c in cells))
-    bound = gaussian_bound(tally, delta=1e-5, level=0.95)
-    lower = METHODS["clopper-pearson"].lower_bound
-    assert bound.mu == lower(Mu(), counts, 1 - 0.95, (0.5, 0.5))[0]
-    assert bound.eps == lower(GaussianEps(np.array([1e-5])), counts, 1 - 0.95, (0.5, 0.5))[0]
-    assert "Gaussian DP" in bound.under
-    with pytest.raises(eg.InvalidInput, match="must be one tally"):
-        gaussian_bound(eg.Tally(tp=[1, 2], tn=1, fp=1, fn=1), delta=1e-5, level=0.95)

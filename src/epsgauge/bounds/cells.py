@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsgauge.bounds.outcomes import DownSet
+from epsgauge.bounds.regions import Cells, Region
 from epsgauge.stats.arrays import Floats
 
 # Relative error of a computed probability; that of sums of binomial probabilities of 50,000 trials is below 1e-9.
@@ -26,8 +27,6 @@ WITNESSES = 24  # cells in which a point is looked at
 FIRST = 12  # pieces of either side of the rectangle to begin with
 ROUNDING = 1e-14  # of the edges of cells: none is dropped that is empty by less
 
-Cells = Floats  # (4, n): x_low, x_high, y_low, y_high
-
 
 @dataclass(frozen=True)
 class Rectangle:
@@ -37,49 +36,6 @@ class Rectangle:
     x_high: float
     y_low: float
     y_high: float
-
-
-@dataclass(frozen=True)
-class Region:
-    """R(ε, δ), or all above its lower lines, and the edges of what it has of a cell."""
-
-    eps: float
-    delta: float
-    folded: bool = True  # False: attacks that are reliably wrong are allowed
-
-    def least(self, rate: Floats) -> Floats:
-        """The smallest value of either rate at this value of the other one."""
-        room = 1.0 - self.delta
-        steep = room - np.exp(min(self.eps, 700.0)) * rate
-        out: Floats = np.maximum(0.0, np.maximum(steep, np.exp(-self.eps) * (room - rate)))
-        return out
-
-    def most(self, rate: Floats) -> Floats:
-        return 1.0 - self.least(1.0 - rate) if self.folded else np.ones_like(rate)
-
-    def highest_plane(self, cells: Cells, x_slope: Floats, y_slope: Floats) -> Floats:
-        """The largest x_slope (x − centre) + y_slope (y − centre) over what the region has of each cell.
-
-        That is a convex polygon, so the value is largest at one of its corners; these are among the points here.
-        """
-        x0, x1, y0, y1 = cells
-        v = (1.0 - self.delta) / (1.0 + np.exp(min(self.eps, 700.0)))
-        points = [
-            (x0, np.maximum(y0, self.least(x0))),
-            (x1, np.maximum(y0, self.least(x1))),
-            (np.maximum(x0, self.least(y0)), y0),
-            (np.maximum(x0, self.least(y1)), y1),
-            (x0, np.minimum(y1, self.most(x0))),
-            (x1, np.minimum(y1, self.most(x1))),
-            (np.minimum(x1, self.most(y0)), y0),
-            (np.minimum(x1, self.most(y1)), y1),
-            # the corners of R itself, moved into the cell where they are not in it
-            (np.clip(v, x0, x1), np.clip(v, y0, y1)),
-            (np.clip(1.0 - v, x0, x1), np.clip(1.0 - v, y0, y1)),
-        ]
-        x_centre, y_centre = 0.5 * (x0 + x1), 0.5 * (y0 + y1)
-        out: Floats = np.maximum.reduce([x_slope * (x - x_centre) + y_slope * (y - y_centre) for x, y in points])
-        return out
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,25 @@
-"""A lower bound of ε with proven coverage for independent samples, nearly as high as the posterior's.
+"""A lower bound of ε or μ with proven coverage for independent samples, nearly as high as the posterior's.
 
 It inverts a test: ε is refuted when outcomes at least as telling as the observed one are improbable at all rates that
-(ε, δ)-DP allows and that the counts do not rule out. `docs/guarantees.md` has the proof.
+(ε, δ)-DP allows and that the counts do not rule out; μ likewise. `docs/guarantees.md` has the proof.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
-from epsgauge.bounds.cells import Rectangle, Region, Tail, improbable
-from epsgauge.bounds.ordering import Ordering, Rank
+from epsgauge.bounds.cells import Rectangle, Tail, improbable
+from epsgauge.bounds.ordering import EpsOrdering, Ordering, Rank
 from epsgauge.bounds.outcomes import DownSet, window
+from epsgauge.bounds.regions import EpsRegion, Region
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks, rates
 from epsgauge.stats.arrays import Ints
-from epsgauge.stats.families import EpsAtDelta
+from epsgauge.stats.families import EpsAtDelta, Family
 from epsgauge.stats.tally import Tally
 
 Direction = Literal["either", "right"]
@@ -32,6 +35,15 @@ LARGEST = 100.0
 OUTWARD = 1.0 - 1e-8
 
 
+@dataclass(frozen=True)
+class Quantity:
+    """What is bounded, θ: its order from (n1, n0, level), its region from (θ, folded), and its value at rates."""
+
+    ordering: Callable[[int, int, float], Ordering]
+    region: Callable[[float, bool], Region]
+    family: Family
+
+
 def exact_lower_bound(
     tally: Tally, *, delta: float, level: float, gamma_share: float = GAMMA_SHARE, direction: Direction = "either"
 ) -> float:
@@ -45,19 +57,52 @@ def exact_lower_bound(
     """
     one = float(checks.one("delta", checks.delta(delta)))
     alpha = 1.0 - checks.level(level)
-    if direction not in get_args(Direction):
-        raise InvalidInput(f"direction must be 'either' or 'right', but got {direction!r}.")
     share = checks.one("gamma_share", checks.numbers("gamma_share", gamma_share))
     checks.within("gamma_share", gamma_share, "above 0 and below 1", np.asarray(0.0 < share < 1.0))
+    eps = Quantity(
+        ordering=lambda n1, n0, level: EpsOrdering(n1, n0, one, level),
+        region=lambda eps, folded: EpsRegion(eps, one, folded),
+        family=EpsAtDelta(np.array([one])),
+    )
+    return by_inversion(tally, eps, alpha=alpha, gamma_share=share, direction=direction)
+
+
+def by_inversion(
+    tally: Tally, quantity: Quantity, *, alpha: float, gamma_share: float = GAMMA_SHARE, direction: Direction
+) -> float:
+    """The lower bound of a quantity; with more than MAX_TRIALS that of the rectangle."""
+    check_direction(direction)
     n1, n0 = int(checks.one("the tally", tally.n_positive)), int(tally.n_negative)
     if n1 == 0 or n0 == 0:  # one rate may be anything, so nothing is refuted
         return 0.0
     if max(n1, n0) > MAX_TRIALS:
-        return _by_rectangle(tally, one, alpha, direction)
-    ordering = Ordering(n1, n0, one, 1.0 - alpha)
+        return by_rectangle(tally, quantity.family, alpha=alpha, direction=direction)
+    ordering = quantity.ordering(n1, n0, 1.0 - alpha)
     fn, fp, rank = _more_telling(ordering, int(tally.fn), int(tally.fp), direction)
-    gamma = alpha * share
-    return _bound(ordering, rank, _plausible(ordering, fn, fp, gamma), alpha - gamma, direction)
+    gamma = alpha * gamma_share
+    plausible = _plausible(ordering, fn, fp, gamma)
+    folded = direction == "either"
+    tail = _tail(ordering, rank, plausible, both=folded)
+
+    def refuted(theta: float) -> bool:
+        return improbable(tail, quantity.region(theta, folded), plausible, alpha - gamma)
+
+    return _largest(refuted, guess=rank.theta)
+
+
+def by_rectangle(tally: Tally, family: Family, *, alpha: float, direction: Direction) -> float:
+    """The smallest value over the Clopper-Pearson rectangle at the same α."""
+    check_direction(direction)
+    fn, fp, n1, n0 = (np.array([float(q)]) for q in (tally.fn, tally.fp, tally.n_positive, tally.n_negative))
+    limits = rates.clopper_pearson_limits
+    if direction == "right":
+        return float(rates.rectangle_lower_bound(limits, family, (fn, n1), (fp, n0), alpha)[0])
+    return float(rates.rectangle_interval(limits, family, (fn, n1), (fp, n0), alpha)[0][0])
+
+
+def check_direction(direction: Direction) -> None:
+    if direction not in get_args(Direction):
+        raise InvalidInput(f"direction must be 'either' or 'right', but got {direction!r}.")
 
 
 def _more_telling(ordering: Ordering, fn: int, fp: int, direction: Direction) -> tuple[int, int, Rank]:
@@ -68,7 +113,7 @@ def _more_telling(ordering: Ordering, fn: int, fp: int, direction: Direction) ->
     if fn / ordering.n1 + fp / ordering.n0 > 1:
         sides.reverse()
     first = ordering.rank(*sides[0])
-    if first.eps > 0 and ordering.level > 0.5:  # only one side can have more than half of the probability
+    if first.theta > 0 and ordering.level > 0.5:  # only one side can have more than half of the probability
         return *sides[0], first
     second = ordering.rank(*sides[1])
     return (*sides[1], second) if second > first else (*sides[0], first)
@@ -84,39 +129,27 @@ def _plausible(ordering: Ordering, fn: int, fp: int, gamma: float) -> Rectangle:
     return Rectangle(*(float(end[0]) for pair in limits for end in pair))
 
 
-def _bound(ordering: Ordering, rank: Rank, plausible: Rectangle, most: float, direction: Direction) -> float:
-    """The largest ε, to RESOLUTION, for which the tail is proven to be improbable."""
+def _tail(ordering: Ordering, rank: Rank, plausible: Rectangle, *, both: bool) -> Tail:
+    """All outcomes ranked at least `rank` that have a probability at plausible rates."""
     rows = window(ordering.n1, plausible.x_low, plausible.x_high)
     cols = window(ordering.n0, plausible.y_low, plausible.y_high)
     few = _down_set(ordering, rank, rows, cols)
-    many = None
-    if direction == "either":
-        many = _down_set(ordering, rank, ordering.n1 - rows[::-1], ordering.n0 - cols[::-1])
-    tail = Tail(few, None if many is None or many.empty else many)
-
-    def refuted(eps: float) -> bool:
-        return improbable(tail, Region(eps, ordering.delta, folded=direction == "either"), plausible, most)
-
-    if not refuted(0.0):
-        return 0.0
-    low, high = 0.0, max(rank.eps, 0.5)
-    while high < LARGEST and refuted(high):
-        low, high = high, 2.0 * high
-    while high - low > RESOLUTION:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return low
+    many = _down_set(ordering, rank, ordering.n1 - rows[::-1], ordering.n0 - cols[::-1]) if both else None
+    return Tail(few, None if many is None or many.empty else many)
 
 
 def _down_set(ordering: Ordering, rank: Rank, rows: Ints, cols: Ints) -> DownSet:
     return DownSet(ordering.n1, ordering.n0, rows, cols, ordering.ends(rank, rows, cols))
 
 
-def _by_rectangle(tally: Tally, delta: float, alpha: float, direction: Direction) -> float:
-    """The smallest ε over the Clopper-Pearson rectangle at the same α."""
-    fn, fp, n1, n0 = (np.array([float(q)]) for q in (tally.fn, tally.fp, tally.n_positive, tally.n_negative))
-    family = EpsAtDelta(np.array([delta]))
-    limits = rates.clopper_pearson_limits
-    if direction == "right":
-        return float(rates.rectangle_lower_bound(limits, family, (fn, n1), (fp, n0), alpha)[0])
-    return float(rates.rectangle_interval(limits, family, (fn, n1), (fp, n0), alpha)[0][0])
+def _largest(refuted: Callable[[float], bool], *, guess: float) -> float:
+    """The largest θ, to RESOLUTION, that is refuted; 0 if not even 0 is."""
+    if not refuted(0.0):
+        return 0.0
+    low, high = 0.0, max(guess, 0.5)
+    while high < LARGEST and refuted(high):
+        low, high = high, 2.0 * high
+    while high - low > RESOLUTION:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low

@@ -1,13 +1,15 @@
-"""The order in which the exact bound takes outcomes: by the posterior probability of leaking more than ε.
+"""The order in which an exact bound takes outcomes: by the posterior probability of leaking more than θ.
 
-For an outcome (fn, fp) let h(fn, fp; ε) be the probability, with independent Beta(½, ½) priors for both rates, that
-they lie beyond the lower lines of R(ε, δ): FPR + e^ε FNR < 1 − δ or FNR + e^ε FPR < 1 − δ. It falls when ε, fn or fp
-grows, because the posterior of a rate moves up with its count. So every set {h(·; ε) ≥ p} is a down-set: with an
-outcome it has all that have no more misses and no more false alarms.
+For an outcome (fn, fp) let h(fn, fp; θ) be the probability, with independent Beta(½, ½) priors for both rates, that
+they lie beyond the lower edge of the region of θ. For ε at δ that is FPR + e^ε FNR < 1 − δ or FNR + e^ε FPR < 1 − δ;
+for μ of Gaussian DP it is Φ⁻¹(FNR) + Φ⁻¹(FPR) < −μ. h falls when θ, fn or fp grows, because the posterior of a rate
+moves up with its count. So every set {h(·; θ) ≥ p} is a down-set: with an outcome it has all that have no more misses
+and no more false alarms.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,36 +28,42 @@ TIE = 1e-9
 FEW = 30
 # Mass of a rate that may be left outside the nodes.
 OUTSIDE = 1e-17
-# The ε of a rank is found to about this, and not above it.
+# The θ of a rank is found to about this, and not above it.
 RESOLUTION = 1e-7
+# Φ⁻¹ of a rate has no mass that counts beyond this, even for a count of 0.
+FARTHEST = 13.5
+# An angle, whose cosine is a rate's root, moves at most this much with Φ⁻¹ of the rate.
+ANGLE = 0.4
 
 
 @dataclass(frozen=True, order=True)
 class Rank:
-    """Where an outcome stands in the order: first by eps, the largest ε with h ≥ level, then by probability.
+    """Where an outcome stands in the order: first by theta, the largest θ with h ≥ level, then by probability.
 
-    Where even h at ε = 0 is below the level, eps is 0 and `probability` is that h; otherwise it is the level.
+    Where even h at θ = 0 is below the level, theta is 0 and `probability` is that h; otherwise it is the level.
     """
 
-    eps: float
+    theta: float
     probability: float
 
 
-@dataclass(frozen=True)
-class Ordering:
-    """What was fixed before the data: the numbers of trials with b = 1 and b = 0, δ and the level."""
+class Ordering(ABC):
+    """What was fixed before the data: the numbers of trials with b = 1 and b = 0, the level, and what θ is."""
 
     n1: int
     n0: int
-    delta: float
     level: float
+
+    @abstractmethod
+    def beyond(self, fn: Ints | Floats, fp: Ints | Floats, theta: float) -> Floats:
+        """h for every pair of a row fn and a column fp, with an error far below TIE; both are ascending."""
 
     def rank(self, fn: int, fp: int) -> Rank:
         """The rank of the outcome (fn, fp) or, by RESOLUTION or TIE, one below it; never one above it."""
         rows, cols = np.array([float(fn)]), np.array([float(fp)])
 
-        def surplus(eps: float) -> float:
-            return float(self.beyond(rows, cols, eps)[0, 0]) - (self.level + TIE)
+        def surplus(theta: float) -> float:
+            return float(self.beyond(rows, cols, theta)[0, 0]) - (self.level + TIE)
 
         at_zero = surplus(0.0)
         if at_zero < 0:
@@ -75,23 +83,30 @@ class Ordering:
         Rows and columns are consecutive. What is within TIE counts, and so does every outcome with no more errors
         than one that counts, so the set is never too small, and it is a down-set whatever the rounding.
         """
-        if self.beyond(rows[:1], cols[:1], rank.eps)[0, 0] < rank.probability - TIE:
+        if self.beyond(rows[:1], cols[:1], rank.theta)[0, 0] < rank.probability - TIE:
             return np.full(len(rows), cols[0] - 1)
-        good = self.beyond(rows, cols, rank.eps) >= rank.probability - TIE
+        good = self.beyond(rows, cols, rank.theta) >= rank.probability - TIE
         last = np.where(good.any(axis=1), len(cols) - 1 - np.argmax(good[:, ::-1], axis=1), -1)
         out: Ints = cols[0] + np.maximum.accumulate(last[::-1])[::-1]
         return out
 
-    def beyond(self, fn: Ints | Floats, fp: Ints | Floats, eps: float) -> Floats:
-        """h for every pair of a row fn and a column fp, with an error far below TIE.
 
-        Beyond the lines lies the square below the vertex (v, v), and what is left of each line beside it.
-        """
+@dataclass(frozen=True)
+class EpsOrdering(Ordering):
+    """By ε at a δ."""
+
+    n1: int
+    n0: int
+    delta: float
+    level: float
+
+    def beyond(self, fn: Ints | Floats, fp: Ints | Floats, theta: float) -> Floats:
+        """Beyond the lines lies the square below the vertex (v, v), and what is left of each line beside it."""
         x, y = _Rate(np.asarray(fn, np.float64), self.n1), _Rate(np.asarray(fp, np.float64), self.n0)
-        v = np.array([(1.0 - self.delta) * special.expit(-eps)])
+        v = np.array([(1.0 - self.delta) * special.expit(-theta)])
         out = x.cdf(v) @ y.cdf(v).T
-        out += self._beside(x, y, eps)
-        out += self._beside(y, x, eps).T
+        out += self._beside(x, y, theta)
+        out += self._beside(y, x, theta).T
         return out
 
     def _beside(self, x: _Rate, y: _Rate, eps: float) -> Floats:
@@ -100,9 +115,7 @@ class Ordering:
         edges = self._edges(x, y, eps)
         if not edges.size:
             return np.zeros((len(x.k), len(y.k)))
-        rule, width = gauss_legendre(NODES), np.diff(edges)
-        omega = (edges[:-1, None] + width[:, None] * rule.nodes).ravel()
-        weight = (width[:, None] * rule.weights).ravel()
+        omega, weight = _nodes(edges)
         cos2, sin2 = np.cos(omega) ** 2, np.sin(omega) ** 2
         density = x.density(scale * cos2, self.delta + scale * sin2) * (scale * np.sin(2 * omega) * weight)
         out: Floats = density @ y.cdf(scale * np.exp(-eps) * sin2).T
@@ -130,6 +143,49 @@ class Ordering:
         graded = graded[(graded > start) & (graded < end)]
         parts = [_even(start, middle, max(x.n, y.n)), _even(middle, end, x.n), graded]
         return np.unique(np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class MuOrdering(Ordering):
+    """By μ of Gaussian DP."""
+
+    n1: int
+    n0: int
+    level: float
+
+    def beyond(self, fn: Ints | Floats, fp: Ints | Floats, theta: float) -> Floats:
+        """The integral of Pr[y < Φ(−z − μ)] over x = Φ(z): smooth on the whole line of z."""
+        x, y = _Rate(np.asarray(fn, np.float64), self.n1), _Rate(np.asarray(fp, np.float64), self.n0)
+        edges = self._edges(x, y, theta)
+        if not edges.size:
+            return np.zeros((len(x.k), len(y.k)))
+        z, weight = _nodes(edges)
+        density = x.density(special.ndtr(z), special.ndtr(-z)) * (weight * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi))
+        out: Floats = density @ y.cdf(special.ndtr(-z - theta)).T
+        return out
+
+    def _edges(self, x: _Rate, y: _Rate, mu: float) -> Floats:
+        """Panels of z: up to `full` y has all its mass below the curve, and only x asks for narrow ones."""
+
+        def probit(share: float) -> float:
+            return float(np.clip(special.ndtri(share), -FARTHEST, FARTHEST))
+
+        start, end = (probit(share) for share in x.window)
+        none, full = (-probit(share) - mu for share in y.window)
+        end = min(end, none)
+        if not start < end:
+            return np.empty(0)
+        full = min(max(full, start), end)
+        parts = [_even(ANGLE * start, ANGLE * full, x.n), _even(ANGLE * full, ANGLE * end, max(x.n, y.n))]
+        return np.unique(np.concatenate(parts)) / ANGLE
+
+
+def _nodes(edges: Floats) -> tuple[Floats, Floats]:
+    """Nodes and weights of all panels."""
+    rule, width = gauss_legendre(NODES), np.diff(edges)
+    nodes: Floats = (edges[:-1, None] + width[:, None] * rule.nodes).ravel()
+    weights: Floats = (width[:, None] * rule.weights).ravel()
+    return nodes, weights
 
 
 def _even(start: float, end: float, n: int) -> Floats:
