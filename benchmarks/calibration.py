@@ -35,7 +35,7 @@ PEER_SCENARIOS = (
     Scenario("Laplace, ε = 1", LaplaceScores(1.0), 1e-5, 0.3, 500, 500),
     Scenario("Gaussian, μ = 1", NormalScores(1.0), 1e-5, 0.3, 500, 500),
 )
-OURS = ("clopper-pearson", "pooled", "simultaneous")
+OURS = ("exact", "clopper-pearson", "pooled", "simultaneous")
 
 # A peer's program reads scores and bits (runs, N) from a .npz and prints one bound a run, as JSON.
 READ = """

@@ -21,6 +21,8 @@ def test_every_method_says_what_it_promises():
         "clopper-pearson": "guaranteed",
         "exact": "guaranteed",
         "pooled": "guaranteed",
+        "one-run": "guaranteed",
+        "gaussian": "guaranteed",
         "anytime": "guaranteed",
         "simultaneous": "guaranteed",
         "clusters": "estimate",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from epsgauge.attacks.percentile import percentile_of
 from epsgauge.games.signals import Signals
-from epsgauge.scores.rules import Judged, Split
+from epsgauge.scores.rules import Judged, Split, SplitPairs
 from epsgauge.stats.arrays import Ints
 
 
@@ -38,6 +38,8 @@ def _rule(judged: Judged, percentile: float | None) -> str:
         return f"{at} chosen on the data that are judged"
     if isinstance(judged.choice, Split):
         return f"{at} chosen on {_models(judged.fit_models)} set apart"
+    if isinstance(judged.choice, SplitPairs):
+        return f"{at} chosen on {len(judged.fit)} other pairs of the judged models"
     return f"{at} fixed beforehand"
 
 

@@ -13,7 +13,7 @@ from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beyond import Beyond
 from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
-from epsgauge.auditing.level import Lost, level_lost
+from epsgauge.auditing.level import Lost, claim_delta, level_lost, other_delta
 from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, as_warned, rows
 from epsgauge.auditing.settings import changed, verdict_method
 from epsgauge.auditing.verdict import Verdict, number, verdict
@@ -22,10 +22,10 @@ from epsgauge.games.signals import Signals
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.runner.plan import AuditSettings
 from epsgauge.runner.view import Failure, Run
-from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, judge
+from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, SplitPairs, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats.cautions import cautions
-from epsgauge.stats.methods import METHODS, QUICK, intervals_of
+from epsgauge.stats.methods import BASELINE, METHODS, QUICK, intervals_of
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
 
@@ -63,6 +63,7 @@ class Audit:
     privacy: Privacy | None  # what the trainer promises
     looks: int  # at the results before this one
     warnings: tuple[str, ...]
+    run: Run | None = None  # that was judged; None for a table of scores
 
     @property
     def claim(self) -> Claim | None:
@@ -109,6 +110,16 @@ class Audit:
 
         return text(self)
 
+    def _repr_html_(self) -> str:
+        from epsgauge.reporting.display import html  # it needs this class
+
+        return html(self)
+
+    def __rich__(self) -> Any:
+        from epsgauge.reporting.display import rich
+
+        return rich(self)
+
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values; infinite numbers are floats still."""
         from epsgauge.auditing.record import as_dict  # it needs this class
@@ -120,7 +131,8 @@ def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> 
     """Judge a run as its plan says, or a table of scores; `settings` are those of a plan's `[audit]` table.
 
     The first `fit_models` models of a run choose its rule, by default a sixth of them. Of a table of scores, whose
-    order may mean anything, as many are drawn at random with `seed`, by default 0. A look at a run is logged.
+    order may mean anything, as many are drawn at random with `seed`, by default 0. With `rule="split-pairs"` it is
+    `fit_pairs` pairs of each model, also where there is one model alone. A look at a run is logged.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = Scores.from_in_out(rng.normal(1, 1, 900), rng.normal(0, 1, 900), adjacency="substitute")
@@ -150,12 +162,12 @@ def _audit_scores(scores: Scores, seed: int, changes: dict[str, Any]) -> Audit:
         if name in changes:
             raise InvalidInput(f"{name} goes with a run, but these scores were made already. Use rule and threshold.")
     settings = changed(AuditSettings(), changes)
-    n = len(scores.models)
-    choice = _choice(settings, settings.threshold, settings.fit_models or max(1, n // 6), seed)
+    n, m = len(scores.models), int(scores.pairs.max()) if len(scores) else 0
+    fit_models, fit_pairs = settings.fit_models or max(1, n // 6), settings.fit_pairs or max(1, m // 6)
+    choice = _choice(settings, settings.threshold, fit_models, fit_pairs, seed)
     judged = judge(scores, choice, delta=settings.delta)
-    return _assemble(
-        "scores", judged, settings, None, None, promises(settings, None, scores.adjacency), Models(n, n, 0)
-    )
+    claim = promises(settings, None, scores.adjacency, trained=False)
+    return _assemble("scores", judged, settings, None, None, claim, Models(n, n, 0))
 
 
 def audit_run(run: Run, changes: dict[str, Any] | None = None, *, skipped: int | None = None) -> Audit:
@@ -168,15 +180,17 @@ def audit_run(run: Run, changes: dict[str, Any] | None = None, *, skipped: int |
     if not len(signals):
         remedy = "Play those that failed again with --retry-failed." if run.n_failed else "Run it first."
         raise InvalidInput(f"no model of {run.path} is done, so there is nothing to audit. {remedy}")
-    judged = judge_signals(signals, settings, cut)
+    judged = judge_signals(signals, settings, cut, run.plan.with_audit(**settings.model_dump()).n_fit_pairs)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
     lost = level_lost(run, settings, shared=skipped is not None)
     return _assemble(run.plan.name, judged, settings, signals, run, claim, models, cut, lost)
 
 
-def judge_signals(signals: Signals, settings: AuditSettings, cut: int) -> Judged:
-    """Attack and rule of a run; the models below number `cut` choose, as many of them as are done."""
+def judge_signals(signals: Signals, settings: AuditSettings, cut: int, fit_pairs: int) -> Judged:
+    """Attack and rule of a run; the models below number `cut` choose, as many of them as are done, or the first
+    `fit_pairs` pairs of each model.
+    """
     attack = ATTACKS[settings.attack]
     fit = int(np.sum(signals.models < cut))
     if settings.rule == "split" and fit == 0:
@@ -188,7 +202,7 @@ def judge_signals(signals: Signals, settings: AuditSettings, cut: int) -> Judged
         raise InvalidInput(
             f"the first {cut} models choose the rule, and no other one is done. Wait for more, or use fewer fit_models."
         )
-    choice = _choice(settings, given_threshold(settings, signals), cut, None)
+    choice = _choice(settings, given_threshold(settings, signals), cut, fit_pairs, None)
     candidates = attack.candidates(signals)
     return judge(attack.scores(signals), choice, delta=settings.delta, candidates=candidates)
 
@@ -200,11 +214,15 @@ def given_threshold(settings: AuditSettings, signals: Signals) -> float | None:
     return threshold_at(settings.percentile, signals.reference.shape[1], signals.sees)
 
 
-def _choice(settings: AuditSettings, threshold: float | None, fit_models: int, seed: int | None) -> Choice:
+def _choice(
+    settings: AuditSettings, threshold: float | None, fit_models: int, fit_pairs: int, seed: int | None
+) -> Choice:
     if threshold is not None:  # which the settings have for rule = "given" alone
         return Given(threshold)
     if settings.rule == "same-data":
         return SameData(settings.search, settings.target_fpr)
+    if settings.rule == "split-pairs":
+        return SplitPairs(fit_pairs, seed, settings.search, settings.target_fpr)
     return Split(fit_models, seed, settings.search, settings.target_fpr)
 
 
@@ -220,11 +238,15 @@ def _assemble(
     lost: Lost | None = None,
 ) -> Audit:
     adjacency = judged.judged.adjacency
-    failed = [] if run is None else [f for f in run.failed if f.index >= cut]
+    chose = judged.choice.fit_pairs if run is not None and isinstance(judged.choice, SplitPairs) else 0
+    failed = [] if run is None else [replace(f, bits=f.bits[chose:]) for f in run.failed if f.index >= cut]
     first = [int(f.bits[0]) for f in failed]
     guaranteed = Guaranteed(judged.one_per_model, sum(first), len(first) - sum(first))
     m = judged.pairs_per_model if run is None else run.plan.game.pairs_per_model
-    conditions = Conditions(judged.same_data, m, lost)
+    other = run is not None and other_delta(run, settings.delta)
+    conditions = Conditions(judged.same_data, m, lost, judged.same_models, other)
+    at_claim = claim_delta(promised.claim, settings.delta)
+    of_verdict = replace(conditions, other_delta=run is not None and other_delta(run, at_claim))
     posterior = estimate(judged.tally, delta=settings.delta)
     result = intervals_of(posterior, level=settings.level, methods=(*QUICK, "exact"))
     found = rows(result, guaranteed, conditions)
@@ -235,9 +257,15 @@ def _assemble(
         if lost.stopping and method.promise == "guaranteed":
             method = METHODS["anytime"]
             caveats = (f"Judged by the bound that holds at every moment alone: {lost.why}.",)
-    beyond = Beyond(judged, guaranteed, failed, settings, cut, run)
-    found += beyond.rows(method.name, conditions)
-    promise, unfair = beyond.promise(method, conditions)
+    if of_verdict.other_delta and method.name == "exact":
+        method = METHODS[BASELINE]
+        caveats += (
+            f"Judged by {method.label}, which holds at every δ: δ = {at_claim:.3g} is not what the plan declared "
+            "before results were seen.",
+        )
+    beyond = Beyond(judged, guaranteed, failed, settings, cut, run, method.name)
+    found += beyond.rows(conditions)
+    promise, unfair = beyond.promise(method, of_verdict)
     caveats += unfair
     who = adversary(judged, None if run is None else settings.attack, signals)
     evidence = beyond.evidence(method, who, adjacency)
@@ -275,6 +303,7 @@ def _assemble(
         privacy=None if run is None or run.plan.control else run.privacy,
         looks=0 if run is None else len(run.looks),
         warnings=warnings,
+        run=run,
     )
 
 

@@ -9,16 +9,18 @@ import numpy as np
 from epsgauge.auditing.calibration_scenarios import Evidence, Scenario
 from epsgauge.bounds.betting import betting_lower_bound
 from epsgauge.bounds.dependence import cluster_interval
-from epsgauge.bounds.pooled import pooled_lower_bound
+from epsgauge.bounds.gaussian import gaussian_bound
+from epsgauge.bounds.guesses import Guesses
+from epsgauge.bounds.one_run import one_run_fdp_eps
+from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.simultaneous import simultaneous_lower_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import CELLS, FAIR_BITS, METHODS, RULE_FIXED, Counted, Counts, Method
+from epsgauge.stats.methods import BETTING, CELLS, FAIR_BITS, METHODS, Counted, Counts, Method
 from epsgauge.stats.posterior import JEFFREYS
 
-# What the anytime bound assumes of models with several pairs, where it is a bet on each model.
-BETTING = ("models are trained independently of each other", FAIR_BITS, RULE_FIXED)
+POOLED = ("pooled", "one-run")
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,23 @@ class Bounder:
         """Whether the scenario has what it needs, and something to show."""
         if self.method.name == "clusters":
             return scenario.pairs > 1
+        if self.method.name == "gaussian":
+            return scenario.delta > 0  # at δ = 0 every μ above 0 is an infinite ε
         return not (self.method.name == "simultaneous" and scenario.chosen == "split")  # it needs no split
 
     def broken(self, scenario: Scenario) -> tuple[str, ...]:
         """The method's assumptions that do not hold in the scenario."""
         bets = self.method.name == "anytime" and scenario.pairs > 1
-        return tuple(a for a in (BETTING if bets else self.method.assumptions) if a in scenario.breaks)
+        return tuple(a for a in (BETTING if bets else self.method).assumptions if a in scenario.breaks)
 
     def by_mechanism(self, scenario: Scenario) -> bool:
         """Whether it bounds the ε of the mechanism and not that of the rule.
 
-        The pooled bound allows guesses about one model to depend on each other in any way that the mechanism's ε
-        allows: of dependent guesses, the mean rates can show less than the guesses together.
+        The pooled bounds allow guesses about one model to depend on each other in any way that the mechanism's ε
+        allows: of dependent guesses, the mean rates can show less than the guesses together. Under Gaussian DP one
+        pair of rates shows the whole curve.
         """
-        return self.method.name == "pooled" and scenario.pairs > 1
+        return self.method.name == "gaussian" or (self.method.name in POOLED and scenario.pairs > 1)
 
     def bounds(self, evidence: Evidence, delta: float) -> tuple[Floats, Floats]:
         """Of each run: the bound, and the threshold of the rule that it is about."""
@@ -76,7 +81,7 @@ class Bounder:
     def of_counts(self, counts: Counts, delta: float) -> Floats:
         """One bound for each tally; each distinct one is computed once."""
         rows = np.stack([getattr(counts, c) for c in CELLS], axis=1)
-        if self.method.name == "pooled":  # which knows of right and of wrong guesses only
+        if self.method.name in POOLED:  # which know of right and of wrong guesses only
             rows = np.stack([rows[:, 0] + rows[:, 1], rows[:, 2] + rows[:, 3]], axis=1)
         once, back = np.unique(rows, axis=0, return_inverse=True)
         keys = [(delta, *row) for row in once.tolist()]
@@ -90,8 +95,12 @@ class Bounder:
         if isinstance(self.method, Counted):
             family = EpsAtDelta(np.full(len(rows), delta))
             return self.method.lower_bound(family, Counts(*rows.T), 1.0 - self.level, JEFFREYS)
-        right = ((int(r), int(r + w)) for r, w in rows)
-        return np.array([pooled_lower_bound(r, n, n, delta=delta, level=self.level) for r, n in right])
+        if self.method.name == "gaussian":
+            return np.array([gaussian_bound(t, delta=delta, level=self.level).eps for t in Counts(*rows.T).tallies()])
+        guesses = [Guesses(int(r), int(r + w), int(r + w)) for r, w in rows]
+        if self.method.name == "one-run":
+            return np.array([one_run_fdp_eps(g, delta=delta, level=self.level) for g in guesses])
+        return np.array([pooled_bound(g, delta=delta, level=self.level).eps for g in guesses])
 
     def _best_thresholds(self, evidence: Evidence, delta: float) -> tuple[Floats, Floats]:
         """Where it finds nothing, the rule is the scenario's own."""

@@ -21,7 +21,7 @@ def can_enumerate(bounder: Bounder, scenario: Scenario) -> bool:
     if not scenario.counted or not bounder.plays(scenario):
         return False
     if scenario.looks == 1:
-        return isinstance(method, Counted) or method.name == "pooled"
+        return isinstance(method, Counted) or method.name in ("pooled", "one-run", "gaussian")
     return isinstance(method, Counted) and (method.quick or method.name == "anytime")
 
 

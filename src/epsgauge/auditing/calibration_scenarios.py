@@ -13,6 +13,7 @@ from epsgauge.auditing.calibration_sources import Answers, LaplaceScores, Normal
 from epsgauge.scores.rules import SameData, Split, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.families import Mu
 from epsgauge.stats.methods import FAIR_BITS, INDEPENDENT, NO_PEEKING, RULE_FIXED, Counts
 
 Chosen = Literal["beforehand", "same", "split"]
@@ -84,6 +85,7 @@ class Scenario:
             RULE_FIXED: self.chosen == "same",
             NO_PEEKING: self.looks > 1,
             FAIR_BITS: self.n1 != self.n0,
+            str(Mu.assumption): not isinstance(self.source, NormalScores),
         }
         return frozenset(name for name, is_broken in broken.items() if is_broken)
 

@@ -11,6 +11,7 @@ from epsgauge.auditing.accounting import accountant_eps, substituted
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.mechanisms.privacy import KnownPrivacy, Privacy
 from epsgauge.runner.plan import AuditSettings
+from epsgauge.stats import region
 
 Source = Literal["stated", "accountant", "known"]
 
@@ -26,6 +27,7 @@ class Claim:
     adjacency: Adjacency
     source: Source
     note: str | None = None  # how it was taken, where that is not plain
+    mu: float | None = None  # where it is one of Gaussian DP: ε is what it is worth at δ
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,17 @@ class Promises:
 
 
 def promises(
-    settings: AuditSettings, privacy: Privacy | None, adjacency: Adjacency, *, control: bool = False
+    settings: AuditSettings,
+    privacy: Privacy | None,
+    adjacency: Adjacency,
+    *,
+    control: bool = False,
+    trained: bool = True,
 ) -> Promises:
-    """The claim to judge in a game with this adjacency; a stated one wins over the accountant's."""
+    """The claim to judge in a game with this adjacency; a stated one wins over the accountant's.
+
+    `trained` is False where nothing is known of a trainer: of a table of scores.
+    """
     if control:
         none: dict[Adjacency, float | None] = dict.fromkeys(ADJACENCIES)
         return Promises(NoClaim("of a control run, which has no noise, nothing is promised."), none, None, (CONTROL,))
@@ -60,29 +70,30 @@ def promises(
             eps = {a: accountant_eps(privacy, delta=settings.delta, adjacency=a) for a in ADJACENCIES}
     except MissingExtra as error:
         missing = (f"The accountant's ε is not shown: {error}.",)
-    if settings.claimed_eps is not None:
-        claim = _stated(settings, adjacency)
+    if settings.claimed_adjacency is not None:
+        claim = stated(settings, adjacency)
     elif missing:
         claim = NoClaim(missing[0])
+    elif not trained:
+        claim = NoClaim("none is stated.")
     else:
         claim = _computed(privacy, source, eps[adjacency], settings.delta, adjacency)
     notes = (*missing, *([claim.note] if isinstance(claim, Claim) and claim.note else []))
     return Promises(claim, eps, None if privacy is None else source, notes)
 
 
-def _stated(settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
-    eps, delta, stated = settings.claimed_eps, settings.claimed_delta, settings.claimed_adjacency
-    if eps is None or delta is None or stated is None:
+def stated(settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
+    """The claim that the settings state, for the adjacency of the game."""
+    if settings.claimed_mu is not None:
+        return _stated_mu(settings.claimed_mu, settings, adjacency)
+    eps, delta = settings.claimed_eps, settings.claimed_delta
+    if eps is None or delta is None or settings.claimed_adjacency is None:
         raise InvalidInput("a claim needs all of claimed_eps, claimed_delta and claimed_adjacency.")
     if math.isinf(eps):
         return NoClaim("the stated ε is infinite: nothing is promised that could be refuted.")
-    if stated == adjacency:
+    if settings.claimed_adjacency == adjacency:
         return Claim(eps, delta, adjacency, "stated")
-    if adjacency == "add-remove":
-        raise InvalidInput(
-            "claimed_adjacency must be add-remove in an add-remove game, but got substitute: a claim about replacing a "
-            "point implies nothing about removing one. State the add-remove claim, or play a game of substitution."
-        )
+    _check_implied(adjacency)
     as_eps, as_delta = substituted(eps, delta)
     if as_delta >= 1:
         return NoClaim(
@@ -94,6 +105,30 @@ def _stated(settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
         f"(2ε, (1 + e^ε)δ) = (ε = {as_eps:g}, δ = {as_delta:.3g})."
     )
     return Claim(as_eps, as_delta, adjacency, "stated", note)
+
+
+def _stated_mu(mu: float, settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
+    """Replacing a point is removing one and adding one, and two steps of μ-Gaussian DP are one of 2μ."""
+    if math.isinf(mu):
+        return NoClaim("the stated μ is infinite: nothing is promised that could be refuted.")
+    note = None
+    if settings.claimed_adjacency != adjacency:
+        _check_implied(adjacency)
+        note = (
+            f"The stated add-remove claim (μ = {mu:g}) is judged in a game of substitution, where it means 2μ = "
+            f"{2 * mu:g}."
+        )
+        mu = 2.0 * mu
+    eps = float(region.gaussian_eps(mu, delta=settings.delta))
+    return Claim(eps, settings.delta, adjacency, "stated", note, mu)
+
+
+def _check_implied(adjacency: Adjacency) -> None:
+    if adjacency == "add-remove":
+        raise InvalidInput(
+            "claimed_adjacency must be add-remove in an add-remove game, but got substitute: a claim about replacing a "
+            "point implies nothing about removing one. State the add-remove claim, or play a game of substitution."
+        )
 
 
 def _computed(

@@ -105,6 +105,11 @@ def compare(
     _same("pool_size", [run.plan.game.pool_size for run in runs], "Set one for every m of a comparison.")
     if attack == "percentile":
         _same("reference_size", [run.plan.game.reference_size for run in runs], "The rule counts reference losses.")
+    if rule == "shared" and used[0].rule == "split-pairs":
+        raise InvalidInput(
+            'one rule for all cannot be chosen by rule = "split-pairs": pairs of every model choose it, and no model '
+            'is left that it has not seen. Use rule="best", a percentile, or rule = "split".'
+        )
     said, audits = _audits(runs, rule, settings)
     for run in runs:
         run.log_look("compare")

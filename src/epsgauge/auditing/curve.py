@@ -19,13 +19,8 @@ from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.stats import checks, rates, region
 from epsgauge.stats.arrays import Floats
-from epsgauge.stats.methods import METHODS
 from epsgauge.stats.tally import Tally
 
-ASSUMPTIONS = (
-    *METHODS["clopper-pearson"].assumptions,
-    "training is DP-SGD with Poisson sampling at this rate and for so many steps",
-)
 # Buckets of this width, and over √steps of at most that: a curve in a tenth of a second, its ε at most 0.003 too large.
 WIDTH, WIDTH_OF_ALL = 0.01, 0.075
 # No smaller noise is tried.
@@ -42,7 +37,10 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class EffectiveNoise:
-    """Every noise multiplier from `noise_at_most` on is refuted at `level`; infinite where none is."""
+    """Every noise multiplier from `noise_at_most` on is refuted at `level`; infinite where none is.
+
+    It assumes what Clopper-Pearson assumes, and DP-SGD with Poisson sampling at this rate and for so many steps.
+    """
 
     noise_multiplier: float  # as claimed
     noise_at_most: float

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from epsgauge.attacks.table import ATTACKS
-from epsgauge.auditing.audit import given_threshold
+from epsgauge.auditing.audit import given_threshold, judge_signals
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import COLUMNS, Outcome, Signals
 from epsgauge.runner.view import Run
@@ -29,6 +29,7 @@ class Live:
 
     def __init__(self, run: Run) -> None:
         self._settings, self._n_fit, self._game = run.plan.audit, run.plan.n_fit, run.plan.game
+        self._fit_pairs = run.plan.n_fit_pairs
         self._over = {int(i) for i in (*run.done, *run.failed_models) if i < self._n_fit}
         signals = run.signals()
         self._new = [signals] if len(signals) else []  # not in the tally yet
@@ -78,11 +79,11 @@ class Live:
         return f"ε {posterior.median():.2f} [{ends.low:.2f}, {ends.high:.2f}]"
 
     def _update(self, signals: Signals) -> None:
-        threshold, before = self._threshold, self._tally
-        if self._settings.rule == "same-data":
+        if self._settings.rule in ("same-data", "split-pairs"):
             self._new = [signals]  # every further model may change the rule
-            threshold, before = self._chosen(signals), NONE
+            self._tally = judge_signals(signals, self._settings, 0, self._fit_pairs).tally
         else:
+            threshold = self._threshold
             if threshold is None:
                 threshold = given_threshold(self._settings, signals)
             if threshold is None:
@@ -90,9 +91,9 @@ class Live:
                     return
                 threshold = self._chosen(signals[signals.models < self._n_fit])
             self._threshold, self._new = threshold, []
-            signals = signals[signals.models >= self._n_fit]
-        more = tally_at(ATTACKS[self._settings.attack].scores(signals), np.asarray(threshold))
-        self._tally = Tally(**{c: getattr(before, c) + getattr(more, c) for c in ("tp", "tn", "fp", "fn")})
+            judged = ATTACKS[self._settings.attack].scores(signals[signals.models >= self._n_fit])
+            more = tally_at(judged, np.asarray(threshold))
+            self._tally = Tally(**{c: getattr(self._tally, c) + getattr(more, c) for c in ("tp", "tn", "fp", "fn")})
         if int(self._tally.n_samples):
             self._posterior = estimate(self._tally, delta=self._settings.delta)
 

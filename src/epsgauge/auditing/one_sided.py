@@ -65,6 +65,10 @@ class OneSided:
         are too many it is that of 20,000 draws with a fixed seed. A bound that takes long is computed at one pair of
         counts: the one at that quantile of Clopper-Pearson's, which orders the outcomes much as it does.
         """
+        return self.of(self.at_power(tally, power))
+
+    def at_power(self, tally: Tally, power: float = POWER) -> Tally:
+        """The counts at which the bound is at that quantile."""
         quick = self if self.method in QUICK else OneSided(BASELINE, self.level, self.delta)
         n1, n0 = int(tally.n_positive), int(tally.n_negative)
         fn, p_fn = _binomial(n1, int(tally.fn))
@@ -81,10 +85,8 @@ class OneSided:
         order = np.argsort(bounds)
         reached = np.searchsorted(np.cumsum(mass[order]), 1.0 - power, side="right")
         at = order[min(int(reached), len(order) - 1)]
-        if quick is self:
-            return float(bounds[at])
         misses, alarms = int(cells[0][at]), int(cells[1][at])
-        return self.of(Tally(tp=n1 - misses, tn=n0 - alarms, fp=alarms, fn=misses))
+        return Tally(tp=n1 - misses, tn=n0 - alarms, fp=alarms, fn=misses)
 
     def _at(self, counts: Counts) -> Floats:
         family = EpsAtDelta(np.full(len(counts.tp), self.delta))

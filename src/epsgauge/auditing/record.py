@@ -7,7 +7,7 @@ from typing import Any
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import Claim, NoClaim
 from epsgauge.auditing.verdict import Verdict
-from epsgauge.scores.rules import Given, SameData
+from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
 from epsgauge.stats.methods import METHODS
 from epsgauge.stats.tally import Tally
 
@@ -72,11 +72,12 @@ def _cells(tally: Tally) -> dict[str, int]:
 
 def _rule(audit: Audit) -> dict[str, Any]:
     choice, threshold = audit.judged.choice, audit.judged.threshold
-    chosen = "given" if isinstance(choice, Given) else "same-data" if isinstance(choice, SameData) else "split"
+    chosen = {Given: "given", SameData: "same-data", SplitPairs: "split-pairs", Split: "split"}[type(choice)]
     return {
         "chosen": chosen,
         "threshold": float(threshold),
         "percentile": audit.verdict.adversary.percentile,
+        "fit_pairs": choice.fit_pairs if isinstance(choice, SplitPairs) else None,
         "fit_models": [int(model) for model in audit.judged.fit_models],
     }
 
@@ -90,6 +91,7 @@ def _claim(claim: Claim | NoClaim) -> dict[str, Any] | None:
         "adjacency": claim.adjacency,
         "source": claim.source,
         "note": claim.note,
+        "mu": claim.mu,
     }
 
 
@@ -102,6 +104,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "level": verdict.level,
         "delta": verdict.delta,
         "bound": verdict.bound,
+        "mu": verdict.mu,
         "largest": verdict.largest,
         "detectable": verdict.detectable,
         "power": verdict.power,

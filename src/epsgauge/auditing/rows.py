@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from epsgauge.auditing.level import Lost
-from epsgauge.stats.families import EpsAtDelta
+from epsgauge.stats.families import EpsAtDelta, Family
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.methods import COUNTED, Counted, Counts, Intervals, Method, Row
+from epsgauge.stats.methods import BASELINE, COUNTED, DELTA_FIXED, FAIR_BITS, Counted, Counts, Intervals, Method, Row
 from epsgauge.stats.posterior import JEFFREYS
 from epsgauge.stats.tally import Tally
 
 SAME_DATA = "the rule was chosen on the data that it is judged on"
+SAME_MODELS = "the rule was chosen on other pairs of the judged models"
+OTHER_DELTA = "δ is not what the plan declared before results were seen, and this bound is for one δ"
 DEPENDENT = (
     "the {m} pairs of a model are not independent of each other; the paper's heuristic takes them as if they were"
 )
@@ -60,8 +62,10 @@ class Guaranteed:
         """If every guess were right, but on models that failed."""
         return perfect(self.tally, self.failed_ones, self.failed_zeros)
 
-    def ends(self, method: Counted, *, delta: float, level: float) -> tuple[float, float]:
-        """An interval that covers whatever the failed models would have shown.
+    def ends(
+        self, method: Counted, *, level: float, delta: float = 0.0, family: Family | None = None
+    ) -> tuple[float, float]:
+        """An interval, for ε at δ or another quantity, that covers whatever the failed models would have shown.
 
         The low end takes them as wrong guesses, and is 0 where that is no better than chance. For the high end each
         side's failures are taken as right and as wrong: every corner of the rectangle of rates is in one of the four.
@@ -75,7 +79,8 @@ class Guaranteed:
                 for cell in (t.tp + self.failed_ones - f1, t.tn + self.failed_zeros - f0, t.fp + f0, t.fn + f1)
             )
         )
-        low, high = method.ends(EpsAtDelta(np.full(len(corners), delta)), counts, 1.0 - level, JEFFREYS)
+        of = EpsAtDelta(np.full(len(corners), delta)) if family is None else family
+        low, high = method.ends(of, counts, 1.0 - level, JEFFREYS)
         if not self.n_failed:
             return float(low[0]), float(high[0])
         wrong = self.tally
@@ -90,13 +95,19 @@ class Conditions:
     same_data: bool
     pairs_per_model: int
     lost: Lost | None  # where the level was not kept
+    same_models: bool = False  # other pairs of the judged models chose the rule
+    other_delta: bool = False  # δ is not what was declared
 
 
 def promise_of(method: Method, on: Conditions) -> tuple[Kind, str | None]:
     """What a method promises under these conditions, and why it is less than it could be."""
     why = [SAME_DATA] if on.same_data and method.name != "simultaneous" else []
+    if on.same_models and FAIR_BITS not in method.assumptions:  # these hold given all bits but one
+        why.append(SAME_MODELS)
     if on.lost is not None and (on.lost.rule or (method.promise == "guaranteed" and not _unharmed(method, on.lost))):
         why.append(on.lost.why)
+    if on.other_delta and DELTA_FIXED in method.assumptions:
+        why.append(OTHER_DELTA)
     if method.promise != "guaranteed" and method.name != "clusters" and on.pairs_per_model > 1:
         why.append(DEPENDENT.format(m=on.pairs_per_model))
     if not why:
@@ -105,7 +116,7 @@ def promise_of(method: Method, on: Conditions) -> tuple[Kind, str | None]:
 
 
 def _unharmed(method: Method, lost: Lost) -> bool:
-    return lost.stopping and method.name == "anytime"
+    return lost.stopping and not lost.verdict and method.name == "anytime"
 
 
 def rows(result: Intervals, guaranteed: Guaranteed, on: Conditions) -> tuple[AuditRow, ...]:
@@ -114,9 +125,14 @@ def rows(result: Intervals, guaranteed: Guaranteed, on: Conditions) -> tuple[Aud
 
 
 def as_warned(result: Intervals, found: tuple[AuditRow, ...]) -> Intervals:
-    """The intervals with the ends of the audit's rows, which the warnings must be about."""
-    ours = {row.method: row for row in found}
-    return replace(result, rows=tuple(replace(r, low=ours[r.method].low, high=ours[r.method].high) for r in result))
+    """The intervals with the ends of the audit's rows, which the warnings must be about.
+
+    Where several bounds are guaranteed, the guaranteed low end is that of the highest.
+    """
+    ends = {row.method: (row.low, row.high) for row in found}
+    proven = [row.low for row in found if row.promise == "guaranteed" and row.method != "gaussian"]
+    ends[BASELINE] = (max([ends[BASELINE][0], *proven]), ends[BASELINE][1])
+    return replace(result, rows=tuple(replace(r, low=ends[r.method][0], high=ends[r.method][1]) for r in result))
 
 
 def _row(row: Row, result: Intervals, guaranteed: Guaranteed, on: Conditions) -> AuditRow:

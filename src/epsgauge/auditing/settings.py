@@ -11,11 +11,11 @@ from epsgauge.references import nearest
 from epsgauge.runner.plan import AuditSettings, sentence_of
 
 # They belong to one kind of rule, and go when another kind is asked for.
-OF_A_RULE = ("fit_models", "percentile", "threshold", "target_fpr")
+OF_A_RULE = ("fit_models", "fit_pairs", "percentile", "threshold", "target_fpr")
 # What decides the guesses: whoever chooses one of these after seeing results chooses the result.
 RULE = ("attack", "rule", *OF_A_RULE, "search")
 # What decides how the guesses are judged.
-VERDICT = ("verdict_method", "verdict_level", "pooled_guesses")
+VERDICT = ("verdict_method", "verdict_level", "pooled_guesses", "pooled_number")
 
 
 class _Table(BaseModel):
@@ -43,11 +43,14 @@ def verdict_method(settings: AuditSettings, pairs_per_model: int) -> str:
         return settings.verdict_method
     if settings.rule == "same-data":
         return "simultaneous"
-    return "exact" if pairs_per_model == 1 else "pooled"
+    several = pairs_per_model > 1 or settings.rule == "split-pairs"
+    if settings.claimed_mu is not None:
+        return "one-run" if several else "gaussian"
+    return "pooled" if several else "exact"
 
 
 def other_rule(declared: AuditSettings, used: AuditSettings) -> list[str]:
-    """What decides the guesses and is not as declared. A search maximises ε at a δ; bounds on rates hold at all."""
+    """What decides the guesses and is not as declared; a search maximises ε at a δ."""
     searched = used.rule != "given" and used.target_fpr is None
     return _differing((*RULE, "delta") if searched else RULE, declared, used)
 

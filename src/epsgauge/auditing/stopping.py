@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from epsgauge.auditing.audit import judge_signals
-from epsgauge.auditing.beyond import in_order
-from epsgauge.auditing.claim import Claim, promises
+from epsgauge.auditing.claim import Claim, NoClaim, promises
+from epsgauge.auditing.in_order import in_order
 from epsgauge.errors import InvalidInput
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.view import Run
@@ -39,18 +39,29 @@ class StopWhen:
             )
         return cls(f"width<{width:g}", width)
 
+    def check(self, run: Run) -> None:
+        """Refuse what can never be reached."""
+        claim = None if self.width is not None else _claim(run)
+        if isinstance(claim, NoClaim):
+            raise InvalidInput(
+                f"--stop-when violation needs a claim, but there is none to refute: {claim.reason} State claimed_eps, "
+                "claimed_delta and claimed_adjacency in the plan, or leave out --stop-when."
+            )
+
     def reached(self, run: Run) -> bool:
         """By the models in the order of their numbers, up to the first that is missing."""
         settings, cut = run.plan.audit, run.plan.n_fit
         try:
-            judged = judge_signals(run.signals(), settings, cut)
+            judged = judge_signals(run.signals(), settings, cut, run.plan.n_fit_pairs)
         except InvalidInput:  # too few models yet
             return False
         ordered = in_order(judged, [f for f in run.failed if f.index >= cut], cut, run)
         if self.width is not None:
             low, high = ordered.ends(delta=settings.delta, level=settings.level)
             return high - low < self.width
-        claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control).claim
-        if not isinstance(claim, Claim):
-            return False
-        return ordered.lower_bound(settings.verdict_level, claim.delta) > claim.eps
+        claim = _claim(run)
+        return isinstance(claim, Claim) and ordered.lower_bound(settings.verdict_level, claim.delta) > claim.eps
+
+
+def _claim(run: Run) -> Claim | NoClaim:
+    return promises(run.plan.audit, run.privacy, run.plan.game.adjacency, control=run.plan.control).claim

@@ -14,7 +14,7 @@ from epsgauge.auditing.one_sided import POWER, OneSided
 from epsgauge.auditing.rows import perfect
 from epsgauge.bounds.guesses import Guessed
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.methods import METHODS
+from epsgauge.stats.methods import COUNTED, METHODS
 from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
 
@@ -46,6 +46,17 @@ class Verdict:
     adversary: Adversary
     adjacency: Adjacency
     sentence: str
+    mu: float | None = None  # the bound as μ of Gaussian DP, where that was held against a claim
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A bound that counts alone do not give: (level, delta) -> ε, as measured and if every guess were right."""
+
+    measured: Callable[[float, float], float]
+    at_best: Callable[[float, float], float]
+    detectable: Callable[[float, float], float | None]  # what would be refuted with a probability of POWER
+    mu: Callable[[float], float] | None = None  # level -> μ, of which ε is what it is worth
 
 
 @dataclass(frozen=True)
@@ -58,13 +69,11 @@ class Evidence:
     adversary: Adversary
     adjacency: Adjacency
     guessed: Guessed = "all"  # of the pooled bound
-    # (level, delta) -> the bound, where counts alone do not give it; and what it would be if every guess were right
-    measured: Callable[[float, float], float] | None = None
-    at_best: Callable[[float, float], float] | None = None
+    bounds: Bounds | None = None  # where counts alone do not give it
 
     def bound(self, method: str, level: float, delta: float) -> float:
-        if self.measured is not None:
-            return self.measured(level, delta)
+        if self.bounds is not None:
+            return self.bounds.measured(level, delta)
         return OneSided(method, level, delta, self.guessed).of(self.tally)
 
 
@@ -81,9 +90,11 @@ def verdict(
     """Judge a claim at its own δ, or report the bound at `delta` where there is none."""
     judged = claim if isinstance(claim, Claim) else None
     bounds = OneSided(method, level, delta if judged is None else judged.delta, evidence.guessed)
-    bound, detectable = evidence.bound(method, level, bounds.delta), None
-    if evidence.at_best is not None:
-        largest = evidence.at_best(level, bounds.delta)
+    bound, detectable, mu = evidence.bound(method, level, bounds.delta), None, None
+    if evidence.bounds is not None:
+        largest = evidence.bounds.at_best(level, bounds.delta)
+        detectable = evidence.bounds.detectable(level, bounds.delta)
+        mu = None if evidence.bounds.mu is None else evidence.bounds.mu(level)
     else:
         largest = bounds.of(perfect(evidence.tally, evidence.failed_ones, evidence.failed_zeros))
         detectable = bounds.detectable(evidence.tally)
@@ -106,6 +117,7 @@ def verdict(
         evidence.adversary,
         evidence.adjacency,
         "",
+        mu,
     )
     reason = claim.reason if isinstance(claim, NoClaim) else ""
     said = _SENTENCES[kind](out, reason, bounds) + PROMISE[promise]
@@ -166,17 +178,22 @@ def _claimed(v: Verdict) -> str:
     if v.claim is None:
         return "no claim"
     c = v.claim
+    if c.mu is not None:
+        worth = f"ε = {number(c.eps)} at δ = {c.delta:.3g}"
+        return f"{OWNER[c.source]} μ = {number(c.mu)} of Gaussian DP, which is {worth} ({c.adjacency})"
     return f"{OWNER[c.source]} ε = {number(c.eps)} at δ = {c.delta:.3g} ({c.adjacency})"
 
 
 def _shown(v: Verdict) -> str:
     how = f"{METHODS[v.method].label}, one-sided, level {v.level:g}, N = {v.tally.n_samples}"
+    if v.mu is not None:
+        return f"Under Gaussian DP the attack shows μ of at least {number(v.mu)}, ε of {number(v.bound)} ({how})"
     return f"The attack shows ε of at least {number(v.bound)} ({how})"
 
 
 def _needed(v: Verdict, bounds: OneSided) -> str:
     """How many guesses a perfect attack would need."""
-    if v.detectable is None:
+    if v.method not in (*COUNTED, "pooled"):
         return ""
     n = bounds.needed(0.0 if v.claim is None else v.claim.eps)
     if v.failed and n is not None and n <= v.tally.n_samples:

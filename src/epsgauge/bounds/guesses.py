@@ -16,8 +16,8 @@ from epsgauge.stats.tally import Tally
 Number = Literal["fixed", "random"]
 # "both": guesses of 0 and of 1 count; "one": only guesses of one value count, the others abstain.
 Sides = Literal["both", "one"]
-# Which guesses count; the others abstain.
-Guessed = Literal["all", "positive", "negative"]
+# Which guesses count; the others abstain. The first three are known from a tally.
+Guessed = Literal["all", "positive", "negative", "top", "top-positive"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def positive_guesses(tally: Tally) -> Guesses:
 
 
 def guesses_of(tally: Tally, guessed: Guessed) -> Guesses:
-    """All of them, or only those of b = 1, or of b = 0.
+    """All of them, or only those of b = 1, or of b = 0; for the others see `top_guesses`.
 
     >>> guesses_of(Tally(tp=936, tn=93, fp=962, fn=9), "negative")
     Guesses(n_right=93, n_guesses=102, n_bits=2000, number='random', sides='one')
@@ -73,6 +73,10 @@ def guesses_of(tally: Tally, guessed: Guessed) -> Guesses:
         return all_guesses(tally)
     if guessed == "positive":
         return positive_guesses(tally)
+    if guessed != "negative":
+        raise InvalidInput(
+            f"a tally knows of all, positive and negative guesses, but got {guessed!r}. Use top_guesses."
+        )
     return positive_guesses(Tally(tp=tally.tn, tn=tally.tp, fp=tally.fn, fn=tally.fp))
 
 

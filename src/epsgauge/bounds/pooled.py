@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from epsgauge.bounds.guesses import Guesses, Number, Sides
+from epsgauge.bounds.guesses import Guesses
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import beta, checks
 from epsgauge.stats.arrays import Floats
@@ -22,13 +22,6 @@ from epsgauge.stats.arrays import Floats
 # "tight": the smallest there is for a fixed number of guesses. "published": that of Steinke, Nasr and Jagielski 2023,
 # or "tight" where that is larger, which it is at no level above one half: theirs alone fails for some counts.
 Term = Literal["published", "tight"]
-
-ASSUMPTIONS = (
-    "the bits are fair coins, independent of each other and of all else",
-    "each bit enters one model only",
-    "the rule used no bit that is judged",
-)
-FIXED_NUMBER = "the number of guesses was fixed beforehand"
 
 # Where the outputs decide how many guesses there are, this share of 1 − level is set aside for δ.
 SHARE = 1 / 20
@@ -53,36 +46,15 @@ class PooledBound:
         """How much of ε the δ term takes: it grows with the number of bits, guessed or not."""
         return self.eps_without_delta - self.eps
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return (*ASSUMPTIONS, FIXED_NUMBER) if self.guesses.number == "fixed" else ASSUMPTIONS
-
-
-def pooled_lower_bound(
-    n_right: int,
-    n_guesses: int,
-    n_bits: int,
-    *,
-    delta: float,
-    level: float,
-    number: Number = "fixed",
-    sides: Sides = "both",
-    term: Term = "tight",
-) -> float:
-    """The largest ε at `delta` that the guesses refute, one-sided at `level`; rounded down, 0 if they refute none.
-
-    `n_bits` counts all fair bits, also those that were not guessed: the guesses may have been picked for bits on which
-    the mechanism failed, and each bit fails with δ.
-
-    >>> round(pooled_lower_bound(1200, 2000, 2000, delta=1e-5, level=0.95), 3)
-    0.329
-    """
-    return pooled_bound(Guesses(n_right, n_guesses, n_bits, number, sides), delta=delta, level=level, term=term).eps
-
 
 def pooled_bound(guesses: Guesses, *, delta: float, level: float, term: Term = "tight") -> PooledBound:
-    """The bound with its price for δ.
+    """The largest ε at `delta` that the guesses refute, one-sided at `level`; rounded down, 0 if they refute none.
 
+    All fair bits count for δ, also those that were not guessed: the guesses may have been picked for bits on which the
+    mechanism failed, and each bit fails with δ.
+
+    >>> round(pooled_bound(Guesses(1200, 2000, 2000), delta=1e-5, level=0.95).eps, 3)
+    0.329
     >>> bound = pooled_bound(Guesses(31, 36, 2000, "random", "one"), delta=1e-5, level=0.95)
     >>> round(bound.eps, 3), round(bound.delta_costs, 3)
     (0.984, 0.01)

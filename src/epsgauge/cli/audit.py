@@ -24,7 +24,22 @@ Delta = Annotated[float | None, typer.Option(help="The δ at which ε is estimat
 Level = Annotated[float | None, typer.Option(help="Level of the intervals.")]
 ClaimedEps = Annotated[float | None, typer.Option(help="An ε that is promised, with the two options that follow.")]
 ClaimedDelta = Annotated[float | None, typer.Option(help="Its δ.")]
+ClaimedMu = Annotated[float | None, typer.Option(help="A μ of Gaussian DP that is promised, instead of both.")]
+FitPairs = Annotated[int | None, typer.Option(help="So many pairs of each model choose the rule, instead.")]
+VerdictMethod = Annotated[str | None, typer.Option(help="exact, pooled, one-run, anytime, clopper-pearson, bayes …")]
+VerdictLevel = Annotated[float | None, typer.Option(help="One-sided level of the verdict's bound.")]
+PooledGuesses = Annotated[
+    str | None, typer.Option(help="Guesses that count in pooled: all, positive, negative, top, top-positive.")
+]
+PooledNumber = Annotated[int | None, typer.Option(help="How many of the surest count, for top and top-positive.")]
 ClaimedAdjacency = Annotated[str | None, typer.Option(help="Its adjacency: substitute or add-remove.")]
+Attack = Annotated[str | None, typer.Option(help="percentile, loss or difference.")]
+FitModels = Annotated[int | None, typer.Option(help="The first so many models choose the rule.")]
+Percentile = Annotated[float | None, typer.Option(help="A percentile that was fixed beforehand, instead.")]
+Threshold = Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")]
+SameData = Annotated[bool, typer.Option("--same-data", help="Choose on the judged data: an estimate.")]
+TargetFpr = Annotated[float | None, typer.Option(help="Choose the rule for this FPR.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit 1 if the lower bound is above it.")]
 FailOn = Annotated[Gate | None, typer.Option(help="Exit 1 if the verdict is this.")]
 
@@ -32,19 +47,23 @@ REFUSED = 1
 
 
 def audit(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    folder: RunFolder,
     delta: Delta = None,
     level: Level = None,
-    attack: Annotated[str | None, typer.Option(help="percentile, loss or difference.")] = None,
-    fit_models: Annotated[int | None, typer.Option(help="The first so many models choose the rule.")] = None,
-    percentile: Annotated[float | None, typer.Option(help="A percentile that was fixed beforehand, instead.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")] = None,
-    same_data: Annotated[bool, typer.Option("--same-data", help="Choose on the judged data: an estimate.")] = False,
-    target_fpr: Annotated[float | None, typer.Option(help="Choose the rule for this FPR.")] = None,
-    verdict_method: Annotated[str | None, typer.Option(help="exact, pooled, anytime, clopper-pearson, bayes …")] = None,
-    verdict_level: Annotated[float | None, typer.Option(help="One-sided level of the verdict's bound.")] = None,
+    attack: Attack = None,
+    fit_models: FitModels = None,
+    fit_pairs: FitPairs = None,
+    percentile: Percentile = None,
+    threshold: Threshold = None,
+    same_data: SameData = False,
+    target_fpr: TargetFpr = None,
+    verdict_method: VerdictMethod = None,
+    verdict_level: VerdictLevel = None,
+    pooled_guesses: PooledGuesses = None,
+    pooled_number: PooledNumber = None,
     claimed_eps: ClaimedEps = None,
     claimed_delta: ClaimedDelta = None,
+    claimed_mu: ClaimedMu = None,
     claimed_adjacency: ClaimedAdjacency = None,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
@@ -54,31 +73,39 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Judge a run: attack, rule, tally, posterior, bounds, accountant, verdict. Options replace what the plan says."""
-    from epsgauge.auditing.audit import audit as audit_of
-    from epsgauge.runner.view import Run
-
     settings: dict[str, Any] = {
         "delta": delta,
         "level": level,
         "attack": attack,
         "fit_models": fit_models,
+        "fit_pairs": fit_pairs,
         "percentile": percentile,
         "threshold": threshold,
         "target_fpr": target_fpr,
         "verdict_method": verdict_method,
         "verdict_level": verdict_level,
+        "pooled_guesses": pooled_guesses,
+        "pooled_number": pooled_number,
         "claimed_eps": claimed_eps,
         "claimed_delta": claimed_delta,
+        "claimed_mu": claimed_mu,
         "claimed_adjacency": claimed_adjacency,
     }
+    judged(audited(folder, settings, same_data), fail_above, fail_on, as_json, curve=curve)
+
+
+def audited(folder: Path, settings: dict[str, Any], same_data: bool) -> Audit:
+    """The audit of a run with the settings that were given; those that are None are the plan's."""
+    from epsgauge.auditing.audit import audit as audit_of
+    from epsgauge.runner.view import Run
+
     given = {name: value for name, value in settings.items() if value is not None}
-    found = audit_of(Run.open(folder), **given, **rule_of(given, same_data))
-    judged(found, fail_above, fail_on, as_json, curve=curve)
+    return audit_of(Run.open(folder), **given, **rule_of(given, same_data))
 
 
 def rule_of(given: dict[str, Any], same_data: bool) -> dict[str, Any]:
     """The kind of rule that the options mean, and nothing left of another kind that the plan has."""
-    meant = [name for name in ("percentile", "threshold", "fit_models") if name in given]
+    meant = [name for name in ("percentile", "threshold", "fit_models", "fit_pairs") if name in given]
     if len(meant) + same_data > 1:
         options = [f"--{name.replace('_', '-')}" for name in meant] + ["--same-data"] * same_data
         raise InvalidInput(f"only one of {', '.join(options)} can decide how the rule is chosen. Leave out the others.")
@@ -86,10 +113,8 @@ def rule_of(given: dict[str, Any], same_data: bool) -> dict[str, Any]:
         return {"rule": "same-data"}
     if not meant:
         return {}
-    if meant == ["fit_models"]:
-        return {"rule": "split", "percentile": None, "threshold": None}
-    other = "threshold" if meant == ["percentile"] else "percentile"
-    return {"rule": "given", "fit_models": None, other: None}
+    others = {name: None for name in ("percentile", "threshold", "fit_models", "fit_pairs") if name not in meant}
+    return {"rule": {"fit_models": "split", "fit_pairs": "split-pairs"}.get(meant[0], "given"), **others}
 
 
 def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json: bool, *, curve: bool = False) -> None:
@@ -100,7 +125,8 @@ def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json
     reasons = gate(found, fail_above=fail_above, fail_on=None if fail_on is None else "violation")
     noise = found.effective_noise() if curve else None
     if as_json:
-        print_json({**found.to_json(), "gate": reasons, **({} if noise is None else {"noise": asdict(noise)})})
+        of_noise = {} if noise is None else {"noise": {**asdict(noise), "promise": found["clopper-pearson"].promise}}
+        print_json({**found.to_json(), "gate": reasons, **of_noise})
     else:
         show(found, console())
         if noise is not None:

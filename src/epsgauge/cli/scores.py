@@ -11,13 +11,20 @@ from epsgauge.cli.audit import (
     ClaimedAdjacency,
     ClaimedDelta,
     ClaimedEps,
+    ClaimedMu,
     Delta,
     FailAbove,
     FailOn,
+    FitPairs,
     Level,
+    PooledGuesses,
+    PooledNumber,
+    VerdictLevel,
+    VerdictMethod,
     judged,
     rule_of,
 )
+from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson
 
 
@@ -27,15 +34,22 @@ def scores(
     delta: Delta = None,
     level: Level = None,
     fit_models: Annotated[int | None, typer.Option(help="So many models choose the threshold; a sixth.")] = None,
-    seed: Annotated[int, typer.Option(help="Which models these are.")] = 0,
+    fit_pairs: FitPairs = None,
+    seed: Annotated[int, typer.Option(help="Which models, or pairs, these are.")] = 0,
     threshold: Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")] = None,
     same_data: Annotated[bool, typer.Option("--same-data", help="Choose on the judged data: an estimate.")] = False,
     target_fpr: Annotated[float | None, typer.Option(help="Choose the threshold for this FPR.")] = None,
+    verdict_method: VerdictMethod = None,
+    verdict_level: VerdictLevel = None,
+    pooled_guesses: PooledGuesses = None,
+    pooled_number: PooledNumber = None,
     claimed_eps: ClaimedEps = None,
     claimed_delta: ClaimedDelta = None,
+    claimed_mu: ClaimedMu = None,
     claimed_adjacency: ClaimedAdjacency = None,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit a file of scores: posterior, bounds and verdict. A higher score must mean that b = 1 is more likely."""
@@ -47,12 +61,23 @@ def scores(
         "delta": delta,
         "level": level,
         "fit_models": fit_models,
+        "fit_pairs": fit_pairs,
         "threshold": threshold,
         "target_fpr": target_fpr,
+        "verdict_method": verdict_method,
+        "verdict_level": verdict_level,
+        "pooled_guesses": pooled_guesses,
+        "pooled_number": pooled_number,
         "claimed_eps": claimed_eps,
         "claimed_delta": claimed_delta,
+        "claimed_mu": claimed_mu,
         "claimed_adjacency": claimed_adjacency,
     }
     given = {name: value for name, value in settings.items() if value is not None}
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
-    judged(audit_of(table, seed=seed, **given, **rule), fail_above, fail_on, as_json)
+    found = audit_of(table, seed=seed, **given, **rule)
+    if report is not None:
+        from epsgauge.reporting.report import report as write
+
+        typer.echo(f"report: {write(found, out=report)}", err=True)
+    judged(found, fail_above, fail_on, as_json)

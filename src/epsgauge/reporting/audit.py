@@ -53,14 +53,12 @@ def show(audit: Audit, console: Console, *, explained: bool = True) -> None:
 
 def show_noise(audit: Audit, noise: EffectiveNoise, console: Console) -> None:
     """What the whole trade-off curve of DP-SGD says."""
-    shown = (
-        "no noise is refuted" if math.isinf(noise.noise_at_most) else f"{short(noise.noise_at_most)} or more is refuted"
-    )
     ruling = "refuted" if noise.refuted else "not refuted"
+    some = "nor is any other" if math.isinf(noise.noise_at_most) else f"{short(noise.noise_at_most)} or more is refuted"
     promise = audit["clopper-pearson"].promise
     text = (
-        f"the claimed multiplier {short(noise.noise_multiplier)} is {ruling}; {shown} (whole trade-off curve, level "
-        f"{noise.level:g}, {promise}), as FNR is at most {short(noise.fnr_at_most)} and FPR {short(noise.fpr_at_most)}"
+        f"the claimed multiplier {short(noise.noise_multiplier)} is {ruling}, {some} (whole trade-off curve, level "
+        f"{noise.level:g}, {promise}): FNR is at most {short(noise.fnr_at_most)} and FPR {short(noise.fpr_at_most)}"
     )
     console.print(layout.hanging(f"{'noise':<{HEAD}}", text, "dim"))
 

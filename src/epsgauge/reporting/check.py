@@ -28,9 +28,10 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         "game": f"{plan.game.experiment}: {plan.game.challenge} pairs, {plan.game.pairs_are}, base {plan.game.base}, "
         f"adjacency {plan.game.adjacency}",
         "guesses": f"N = {seen.n_guesses} of {seen.n_judged} models, m = {plan.game.pairs_per_model}"
-        + (f"; the first {seen.n_fit} models choose the rule" if seen.n_fit else ""),
+        + (f"; the first {seen.n_fit} models choose the rule" if seen.n_fit else "")
+        + (f"; the first {plan.n_fit_pairs} pairs of each choose the rule" if plan.n_fit_pairs else ""),
         "can show": f"ε of at most {short(seen.largest_verdict, 2)} ({METHODS[seen.method].label}, one-sided, "
-        f"level {audit.verdict_level:g}, one guess a model); the credible interval can begin at "
+        f"level {audit.verdict_level:g}, {seen.counts}); the credible interval can begin at "
         f"{short(seen.largest_credible, 2)} at most",
         "claim": seen.claim_text,
     }

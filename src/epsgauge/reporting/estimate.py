@@ -28,12 +28,14 @@ class Answer:
     level: float
     claimed: float | None = None
     eps_if_gaussian: Posterior | None = None  # beside one of μ: ε at a δ under the same assumption
+    further: tuple[str, ...] = ()  # methods beside those that are always shown
 
     @cached_property
     def intervals(self) -> Intervals:
         """The exact bound is of ε alone."""
         proven = ("exact",) if isinstance(self.posterior.family, EpsAtDelta) else ()
-        return intervals_of(self.posterior, level=self.level, methods=(*QUICK, *proven))
+        methods = dict.fromkeys((*QUICK, *proven, *self.further))
+        return intervals_of(self.posterior, level=self.level, methods=methods)
 
     @property
     def exceeds(self) -> float | None:

@@ -37,16 +37,21 @@ def letters(rows: Iterable[MethodRow]) -> dict[str, str]:
     return found
 
 
-def notes(rows: Sequence[MethodRow], console: Console) -> None:
-    """What the promises mean and which assumptions the letters stand for."""
-    meanings = [
+def meanings(rows: Iterable[MethodRow]) -> list[tuple[Kind, str]]:
+    """What each promise among the rows means, once."""
+    found = [
         (
             row.promise,
             METHODS[row.method].meaning if row.promise == METHODS[row.method].promise else "no promise is left",
         )
         for row in rows
     ]
-    for promise, meaning in dict.fromkeys(meanings):
+    return list(dict.fromkeys(found))
+
+
+def notes(rows: Sequence[MethodRow], console: Console) -> None:
+    """What the promises mean and which assumptions the letters stand for."""
+    for promise, meaning in meanings(rows):
         console.print(hanging(f"{promise:<11}", meaning, PROMISE_STYLE[promise]))
     for assumption, letter in letters(rows).items():
         console.print(hanging(f"{letter:<11}", assumption, "dim"))

@@ -62,6 +62,10 @@ class Bar(Watch):
         total = self.plan.game.ranking_models if name == "ranking" else self.plan.n_models
         self.task = self.progress.add_task(f"{self.plan.name}: {name}", total=total, facts="")
 
+    def opened(self, run: Run) -> None:
+        if self.stop is not None:
+            self.stop.check(run)
+
     def ranked_one(self, progress: Counts) -> None:
         self._show(progress, "")
 

@@ -16,6 +16,18 @@ from epsgauge.references import nearest
 from epsgauge.runner import small as smaller
 from epsgauge.runner.parts import Part, part_of
 
+VerdictMethod = Literal[
+    "exact",
+    "pooled",
+    "one-run",
+    "anytime",
+    "simultaneous",
+    "gaussian",
+    "clopper-pearson",
+    "bayes",
+    "jeffreys",
+]
+
 
 class AuditSettings(BaseModel):
     """The `[audit]` table: how the signals are judged. It may change after training."""
@@ -25,20 +37,23 @@ class AuditSettings(BaseModel):
     delta: float = Field(default=1e-5, ge=0, lt=1)
     level: float = Field(default=0.90, gt=0, lt=1)
     attack: Literal["percentile", "loss", "difference"] = "percentile"
-    rule: Literal["split", "given", "same-data"] = "split"
+    rule: Literal["split", "split-pairs", "given", "same-data"] = "split"
     fit_models: int | None = Field(default=None, ge=1)  # None: a sixth of the models
+    fit_pairs: int | None = Field(default=None, ge=1)  # of each model, for rule = "split-pairs"; None: a sixth
     search: Literal["jeffreys", "clopper-pearson", "bayes"] = "jeffreys"  # whose lower end the rule is to maximise
     target_fpr: float | None = Field(default=None, gt=0, lt=1)  # or the rule is to have this FPR
     percentile: float | None = Field(default=None, gt=0, lt=100)  # rule = "given" for attack = "percentile"
     threshold: float | None = None  # rule = "given" for any attack
-    # None: "exact" for one pair a model, "pooled" for several, "simultaneous" for a rule chosen on the same data
-    verdict_method: (
-        Literal["exact", "pooled", "anytime", "simultaneous", "clopper-pearson", "bayes", "jeffreys"] | None
-    ) = None
-    pooled_guesses: Literal["all", "positive", "negative"] | None = None  # None: the models that choose the rule choose
+    # None: "exact" for one pair a model, "pooled" for several, "simultaneous" for a rule chosen on the same data;
+    # against a claim stated as μ "gaussian" for one pair a model, "one-run" for several
+    verdict_method: VerdictMethod | None = None
+    # which guesses count in "pooled" and "one-run"; None: those that choose the rule choose
+    pooled_guesses: Literal["all", "positive", "negative", "top", "top-positive"] | None = None
+    pooled_number: int | None = Field(default=None, ge=1)  # how many of the surest; None: those that choose the rule do
     verdict_level: float = Field(default=0.99, gt=0, lt=1)
     claimed_eps: float | None = Field(default=None, ge=0)
     claimed_delta: float | None = Field(default=None, ge=0, lt=1)
+    claimed_mu: float | None = Field(default=None, ge=0)  # of Gaussian DP, instead of both
     claimed_adjacency: Adjacency | None = None
 
     @model_validator(mode="after")
@@ -52,12 +67,39 @@ class AuditSettings(BaseModel):
             raise ValueError('target_fpr goes with rule = "split" or "same-data"')
         if self.rule != "split" and self.fit_models is not None:
             raise ValueError('fit_models goes with rule = "split"')
+        if self.rule != "split-pairs" and self.fit_pairs is not None:
+            raise ValueError('fit_pairs goes with rule = "split-pairs"')
         if self.percentile is not None and self.attack != "percentile":
             raise ValueError('percentile goes with attack = "percentile"')
-        stated = [self.claimed_eps, self.claimed_delta, self.claimed_adjacency]
-        if any(v is not None for v in stated) and any(v is None for v in stated):
-            raise ValueError("a claim needs all of claimed_eps, claimed_delta and claimed_adjacency")
+        self._check_guesses()
+        self._check_claim()
         return self
+
+    def _check_guesses(self) -> None:
+        top = self.pooled_guesses in ("top", "top-positive")
+        if self.pooled_number is not None and not top:
+            raise ValueError('pooled_number goes with pooled_guesses = "top" or "top-positive"')
+        if top and self.pooled_number is None and self.rule == "given":
+            raise ValueError(f'pooled_guesses = "{self.pooled_guesses}" with rule = "given" needs pooled_number')
+        if self.verdict_method == "one-run" and self.pooled_guesses in ("positive", "negative"):
+            raise ValueError(
+                f'verdict_method = "one-run" needs a number of guesses that is fixed, but that of '
+                f'pooled_guesses = "{self.pooled_guesses}" is up to the scores. Use "all", "top" or "top-positive"'
+            )
+
+    def _check_claim(self) -> None:
+        stated = [self.claimed_eps, self.claimed_delta, self.claimed_adjacency]
+        if self.claimed_mu is not None:
+            if self.claimed_eps is not None or self.claimed_delta is not None:
+                raise ValueError("a claim is stated as claimed_mu or as claimed_eps with claimed_delta, not as both")
+            if self.claimed_adjacency is None:
+                raise ValueError("claimed_mu needs claimed_adjacency")
+            if self.delta == 0:
+                raise ValueError("a claim stated as claimed_mu is also shown as ε at delta, which must be above 0")
+        elif any(v is not None for v in stated) and any(v is None for v in stated):
+            raise ValueError("a claim needs all of claimed_eps, claimed_delta and claimed_adjacency")
+        if self.verdict_method == "gaussian" and self.claimed_mu is None:
+            raise ValueError('verdict_method = "gaussian" judges claims stated as claimed_mu alone')
 
 
 class ExecutionSettings(BaseModel):
@@ -107,6 +149,11 @@ class Plan(BaseModel):
                 f"audit.fit_models must be below n_models = {self.n_models}, so that models are left to be judged, but "
                 f"is {self.n_fit}."
             )
+        if self.n_fit_pairs >= self.game.pairs_per_model:
+            raise InvalidInput(
+                f"audit.fit_pairs must be below game.pairs_per_model = {self.game.pairs_per_model}, so that pairs are "
+                f"left to be judged, but is {self.n_fit_pairs}."
+            )
         if self.game.canaries is not None:
             Part("canaries", self.game.canaries)  # a name that is not known is said now
 
@@ -126,6 +173,13 @@ class Plan(BaseModel):
         if self.audit.rule != "split":
             return 0
         return self.audit.fit_models or max(1, self.n_models // 6)
+
+    @property
+    def n_fit_pairs(self) -> int:
+        """How many pairs of each model choose the rule: the first of them."""
+        if self.audit.rule != "split-pairs":
+            return 0
+        return self.audit.fit_pairs or max(1, self.game.pairs_per_model // 6)
 
     @property
     def canaries(self) -> Part | None:

@@ -63,6 +63,9 @@ class Watch:
     def stage(self, name: str) -> None:
         """The run begins with "preparing" (code and data), "ranking" (worst-case points) or "playing"."""
 
+    def opened(self, run: Run) -> None:
+        """The store is there, and nothing was played by this process: the moment to refuse."""
+
     def ranked_one(self, progress: Progress) -> None:
         """A ranking model is done; `progress` counts ranking models."""
 

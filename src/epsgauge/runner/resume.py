@@ -28,7 +28,7 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
     parts = _unnamed(plan)
     return {
         "plan": plan.tables(),
-        "declared": plan.tables()["audit"],
+        "declared": _declared(plan),
         "fingerprint": fingerprint(plan, prepared.digest),
         "digest": prepared.digest,
         "code": code_of(plan),
@@ -96,11 +96,12 @@ def entries_of_resume(store: Store, folder: Path, plan: Plan, *, retry_failed: b
     """What changes in the store however the resume goes: the plan's `[audit]` and `[execution]`, and its size."""
     entries: dict[str, Any] = {"plan": plan.tables()}
     if not read_looks(folder):
-        entries["declared"] = entries["plan"]["audit"]  # until results have been seen, another one may be declared
+        entries["declared"] = _declared(plan)  # until results have been seen, another one may be declared
         return entries
     if plan.n_models > stored_plan(store).n_models:
         entries["extended_after_look"] = True
-    if retry_failed and (store.indices("failed") < plan.n_fit).any():
+    n_fit = plan.audit.fit_models or store.get("declared").get("fit_models") or plan.n_fit
+    if retry_failed and (store.indices("failed") < n_fit).any():
         entries["refit_after_look"] = True
     return entries
 
@@ -119,6 +120,12 @@ def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str
             )
         entries |= {"accepted_code": accepted, "code": code, "notes": notes}
     return entries
+
+
+def _declared(plan: Plan) -> dict[str, Any]:
+    """`[audit]` with the number of models that choose the rule, which must not move when the run grows."""
+    audit: dict[str, Any] = plan.tables()["audit"]
+    return {**audit, "fit_models": plan.n_fit} if plan.audit.rule == "split" else audit
 
 
 def _unnamed(plan: Plan) -> list[str]:

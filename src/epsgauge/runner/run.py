@@ -63,6 +63,7 @@ def run(
                 store.close()
                 raise
         with store:
+            watch.opened(Run.open(folder))
             if watch.stop_when is not None:
                 store.put({"stop_when": watch.stop_when})
             indices = _remaining(store, plan, retry_failed)

@@ -56,10 +56,13 @@ class Run:
         folder = Path(path)
         with _store(folder) as store, unharmed(store.file):
             sessions = store.get("sessions") or [{}]
+            plan, declared = stored_plan(store), _declared(store)
+            if plan.audit.rule == declared.rule == "split" and plan.audit.fit_models is None:
+                plan = plan.with_audit(fit_models=declared.fit_models)  # also where the run has grown since
             return cls(
                 folder,
-                stored_plan(store),
-                _declared(store),
+                plan,
+                declared,
                 promises.from_json(store.get("privacy")),
                 store.indices("done"),
                 store.indices("failed"),
@@ -77,6 +80,16 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}: {self.n_done} of {self.plan.n_models} models done, {self.n_failed} failed)"
+
+    def _repr_html_(self) -> str:
+        from epsgauge.reporting.display import html  # it needs this class
+
+        return html(self)
+
+    def __rich__(self) -> Any:
+        from epsgauge.reporting.display import rich
+
+        return rich(self)
 
     @property
     def n_done(self) -> int:

@@ -16,7 +16,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.scores.search import search, tally_at, threshold_for_fpr
 from epsgauge.scores.table import Scores
 from epsgauge.stats import checks
-from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.arrays import Bools, Floats, Ints
 from epsgauge.stats.methods import QUICK
 from epsgauge.stats.tally import Tally
 
@@ -54,6 +54,26 @@ class Split:
 
 
 @dataclass(frozen=True)
+class SplitPairs:
+    """Some pairs of each model choose the threshold and its other pairs are judged.
+
+    The lowest `fit_pairs` pairs of a model choose, or as many drawn at random where a seed is given. The rule knows the
+    models that it is judged on, so only bounds that hold given all other bits keep their promise.
+    """
+
+    fit_pairs: int
+    seed: int | None = None
+    search: str = "jeffreys"
+    target_fpr: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_whole("fit_pairs", self.fit_pairs, 1)
+        if self.seed is not None:
+            _check_whole("seed", self.seed, 0)
+        _check_search(self.search, self.target_fpr)
+
+
+@dataclass(frozen=True)
 class SameData:
     """The rows that are judged choose the threshold too: whatever is said of them is only an estimate."""
 
@@ -64,7 +84,8 @@ class SameData:
         _check_search(self.search, self.target_fpr)
 
 
-Choice = Given | Split | SameData
+Searched = Split | SplitPairs | SameData
+Choice = Given | Searched
 
 FIXED = "A threshold that was fixed beforehand needs no such choice."
 
@@ -77,14 +98,24 @@ class Judged:
     threshold: float
     judged: Scores
     tally: Tally  # of all judged rows
-    one_per_model: Tally  # of the lowest pair of each judged model: these guesses are independent
-    fit_models: Ints  # the models that chose; empty for Given
-    fit_tally: Tally | None  # at the threshold, on these models
+    one_per_model: Tally  # of the lowest judged pair of each model: these guesses are independent
+    fit: Scores  # the rows that chose; empty for Given
+    fit_tally: Tally | None  # at the threshold, on these rows
 
     @property
     def same_data(self) -> bool:
         """Whether the judged rows chose the rule; then no bound on them promises anything."""
         return isinstance(self.choice, SameData)
+
+    @property
+    def same_models(self) -> bool:
+        """Whether other pairs of the judged models chose the rule."""
+        return isinstance(self.choice, SplitPairs)
+
+    @property
+    def fit_models(self) -> Ints:
+        """The models that chose, with all their pairs or some; none for Given."""
+        return self.fit.models
 
     @property
     def n_models(self) -> int:
@@ -113,25 +144,47 @@ def judge(
     """
     if not len(scores):
         raise InvalidInput("scores must have at least one row to be judged, but got none. Give one row for each guess.")
-    fit_models, judged = _sides(scores, choice)
+    fit, judged = _sides(scores, choice)
     if isinstance(choice, Given):
         threshold, fit_tally = float(choice.threshold), None
     else:
-        fit = scores[np.isin(scores.model, fit_models)]
         _check_both_bits(scores, fit, choice)
         threshold = _chosen(fit, choice, delta, level, candidates)
         fit_tally = tally_at(fit, np.asarray(threshold))
     at = np.asarray(threshold)
-    return Judged(choice, threshold, judged, tally_at(judged, at), tally_at(firsts(judged), at), fit_models, fit_tally)
+    return Judged(choice, threshold, judged, tally_at(judged, at), tally_at(firsts(judged), at), fit, fit_tally)
 
 
-def _sides(scores: Scores, choice: Choice) -> tuple[Ints, Scores]:
-    """The models that choose, and the rows that are judged."""
-    models = scores.models
+def _sides(scores: Scores, choice: Choice) -> tuple[Scores, Scores]:
+    """The rows that choose, and those that are judged."""
     if isinstance(choice, Given):
-        return models[:0], scores
+        return scores[:0], scores
     if isinstance(choice, SameData):
-        return models, scores
+        return scores, scores
+    chosen = _fit_pairs(scores, choice) if isinstance(choice, SplitPairs) else _fit_rows(scores, choice)
+    return scores[chosen], scores[~chosen]
+
+
+def _fit_pairs(scores: Scores, choice: SplitPairs) -> Bools:
+    """Whether a row is among those of its model that choose."""
+    most = int(scores.pairs.max())
+    if most <= choice.fit_pairs:
+        raise InvalidInput(
+            f"fit_pairs must be below the number of pairs of a model, {most}, so that some are left to be judged, but "
+            f"got {choice.fit_pairs}. Take fewer, or split by model."
+        )
+    order = scores.by_model
+    if choice.seed is not None:
+        order = np.lexsort((np.random.default_rng(choice.seed).random(len(scores)), scores.model))
+    place = np.empty(len(scores), np.int64)
+    place[order] = np.arange(len(scores)) - np.repeat(scores.starts, scores.pairs)
+    out: Bools = place < choice.fit_pairs
+    return out
+
+
+def _fit_rows(scores: Scores, choice: Split) -> Bools:
+    """Whether a row's model is among those that choose."""
+    models = scores.models
     if choice.seed is None:
         fit = models[models < choice.fit_models]
     elif choice.fit_models < len(models):
@@ -152,10 +205,11 @@ def _sides(scores: Scores, choice: Choice) -> tuple[Ints, Scores]:
             f"no model has a number below fit_models = {choice.fit_models}, so none can choose the rule. Take more "
             "fit_models, or draw those of a file with a seed."
         )
-    return fit, scores[~np.isin(scores.model, fit)]
+    out: Bools = np.isin(scores.model, fit)
+    return out
 
 
-def _chosen(fit: Scores, choice: Split | SameData, delta: float, level: float, candidates: Floats | None) -> float:
+def _chosen(fit: Scores, choice: Searched, delta: float, level: float, candidates: Floats | None) -> float:
     if choice.target_fpr is not None:
         return threshold_for_fpr(fit, choice.target_fpr, candidates)
     return search(fit, delta=delta, level=level, method=choice.search, candidates=candidates).threshold
@@ -166,13 +220,18 @@ def firsts(scores: Scores) -> Scores:
     return scores if len(scores.models) == len(scores) else scores[scores.first_pairs]
 
 
-def _check_both_bits(scores: Scores, fit: Scores, choice: Split | SameData) -> None:
+def _check_both_bits(scores: Scores, fit: Scores, choice: Searched) -> None:
     if not _one_bit(fit):
         return
     if isinstance(choice, SameData) or _one_bit(scores):
         raise InvalidInput(
             f"the scores that choose the rule must have both bits, but b is {fit.bit[0]} in all rows. Give scores "
             f"with the other bit too. {FIXED}"
+        )
+    if isinstance(choice, SplitPairs):
+        raise InvalidInput(
+            f"the pairs that choose the rule must have both bits, but b is {fit.bit[0]} in all {len(fit)} of them. "
+            "Take more fit_pairs, or draw those of a file with a seed."
         )
     n = len(fit.models)
     raise InvalidInput(

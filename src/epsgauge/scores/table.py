@@ -150,6 +150,12 @@ class Scores:
         """How many rows each model has, in the order of the models."""
         return np.diff(self.starts, append=len(self))
 
+    def per_model(self, rows: Bools) -> Ints:
+        """How many of these rows each model has, in the order of the models."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        return np.add.reduceat(rows[self.by_model].astype(np.int64), self.starts)
+
     def __len__(self) -> int:
         return len(self.score)
 

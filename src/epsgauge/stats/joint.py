@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,7 +87,13 @@ class Joint:
 def _log_density(shapes: tuple[float, float], x: Floats) -> Floats:
     a, b = shapes
     out: Floats = special.xlogy(a - 1, x) + special.xlog1py(b - 1, -x)
-    return out + float(beta.log_norm(np.asarray(a), np.asarray(b)))
+    return out + _log_norm(a, b)
+
+
+@lru_cache(maxsize=256)
+def _log_norm(a: float, b: float) -> float:
+    """Asked for at every step of a contour."""
+    return float(beta.log_norm(np.asarray(a), np.asarray(b)))
 
 
 def _bathtub(shapes: tuple[float, float]) -> bool:

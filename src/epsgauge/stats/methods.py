@@ -14,7 +14,7 @@ from epsgauge.bounds.exact import exact_lower_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks, rates
 from epsgauge.stats.arrays import Floats
-from epsgauge.stats.families import EpsAtDelta, Family
+from epsgauge.stats.families import EpsAtDelta, Family, Mu
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.law import Law
 from epsgauge.stats.posterior import JEFFREYS, Posterior, Prior, estimate
@@ -25,6 +25,8 @@ RULE_FIXED = "the attack's rule was not chosen on these samples"
 NO_PEEKING = "the number of samples was fixed beforehand"
 CELLS = ("tp", "tn", "fp", "fn")
 FAIR_BITS = "each bit is a fair coin that enters one model only"
+MODELS_INDEPENDENT = "models are trained independently of each other"
+DELTA_FIXED = "δ was fixed beforehand"
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ METHODS: dict[str, Method] = {
             "Exact",
             "guaranteed",
             "covers with at least the level, proven under its assumptions",
-            (INDEPENDENT, RULE_FIXED, NO_PEEKING),
+            (INDEPENDENT, RULE_FIXED, NO_PEEKING, DELTA_FIXED),
             _exact_ends,
             _exact_lower,
         ),
@@ -163,6 +165,20 @@ METHODS: dict[str, Method] = {
             "guaranteed",
             "covers with at least the level, however the guesses about one model depend on each other",
             (FAIR_BITS, RULE_FIXED, NO_PEEKING),
+        ),
+        Method(
+            "one-run",
+            "One run, f-DP",
+            "guaranteed",
+            "like pooled, from a whole trade-off curve: of (ε, δ)-DP or, against a claim stated as μ, of Gaussian DP",
+            (FAIR_BITS, RULE_FIXED, NO_PEEKING),
+        ),
+        Method(
+            "gaussian",
+            "Gaussian DP",
+            "guaranteed",
+            "an exact bound of μ, and the ε that it is worth, where the trade-off curve is that of Gaussian DP",
+            (INDEPENDENT, RULE_FIXED, NO_PEEKING, str(Mu.assumption)),
         ),
         Counted(
             "anytime",
@@ -185,10 +201,15 @@ METHODS: dict[str, Method] = {
             "Bayesian, by model",
             "estimate",
             "a posterior that allows for dependence within a model; coverage was simulated, not proven",
-            ("models are trained independently of each other", RULE_FIXED),
+            (MODELS_INDEPENDENT, RULE_FIXED),
         ),
     )
 }
+# What "anytime" is of several pairs a model: a bet on each model.
+BETTING = Method(
+    *("anytime", METHODS["anytime"].label, METHODS["anytime"].promise, METHODS["anytime"].meaning),
+    (MODELS_INDEPENDENT, FAIR_BITS, RULE_FIXED, DELTA_FIXED),
+)
 COUNTED = {name: method for name, method in METHODS.items() if isinstance(method, Counted)}
 QUICK = {name: method for name, method in COUNTED.items() if method.quick}
 BASELINE = "clopper-pearson"
@@ -223,6 +244,16 @@ class Intervals:
 
     def __iter__(self) -> Any:
         return iter(self.rows)
+
+    def _repr_html_(self) -> str:
+        from epsgauge.reporting.display import html  # it needs this class
+
+        return html(self)
+
+    def __rich__(self) -> Any:
+        from epsgauge.reporting.display import rich
+
+        return rich(self)
 
 
 def intervals(

@@ -189,6 +189,16 @@ class Posterior:
 
         return repr(self) if self.shape else summarise(self)
 
+    def _repr_html_(self) -> str:
+        from epsgauge.reporting.display import html  # it needs this class
+
+        return html(self)
+
+    def __rich__(self) -> Any:
+        from epsgauge.reporting.display import rich
+
+        return rich(self)
+
     def _only_one(self, what: str) -> None:
         if self.shape:
             raise InvalidInput(

@@ -97,6 +97,16 @@ class Tally:
             return f"Tally(<{' × '.join(map(str, self.shape))} tallies>)"
         return f"Tally(tp={self.tp}, tn={self.tn}, fp={self.fp}, fn={self.fn})"
 
+    def _repr_html_(self) -> str:
+        from epsgauge.reporting.display import html  # it needs this class
+
+        return html(self)
+
+    def __rich__(self) -> Any:
+        from epsgauge.reporting.display import rich
+
+        return rich(self)
+
 
 def _share(part: Ints, whole: Ints) -> Floats:
     with np.errstate(invalid="ignore"):

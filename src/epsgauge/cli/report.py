@@ -1,0 +1,100 @@
+"""`epsgauge report`: a run's audit as one file to read, to print or to send."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from epsgauge.cli.audit import (
+    Attack,
+    ClaimedAdjacency,
+    ClaimedDelta,
+    ClaimedEps,
+    ClaimedMu,
+    Delta,
+    FitModels,
+    FitPairs,
+    Level,
+    Percentile,
+    PooledGuesses,
+    PooledNumber,
+    RunFolder,
+    SameData,
+    TargetFpr,
+    Threshold,
+    VerdictLevel,
+    VerdictMethod,
+    audited,
+)
+
+
+class Kind(StrEnum):
+    html = "html"
+    md = "md"
+    json = "json"
+
+
+STDOUT = Path("-")
+ReportFile = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Also write a report into this .html, .md or .json file."),
+]
+
+
+def report(
+    folder: RunFolder,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file; - is standard output. [report.html]")
+    ] = None,
+    format: Annotated[Kind | None, typer.Option(help="If the file's name does not say it.")] = None,
+    delta: Delta = None,
+    level: Level = None,
+    attack: Attack = None,
+    fit_models: FitModels = None,
+    fit_pairs: FitPairs = None,
+    percentile: Percentile = None,
+    threshold: Threshold = None,
+    same_data: SameData = False,
+    target_fpr: TargetFpr = None,
+    verdict_method: VerdictMethod = None,
+    verdict_level: VerdictLevel = None,
+    pooled_guesses: PooledGuesses = None,
+    pooled_number: PooledNumber = None,
+    claimed_eps: ClaimedEps = None,
+    claimed_delta: ClaimedDelta = None,
+    claimed_mu: ClaimedMu = None,
+    claimed_adjacency: ClaimedAdjacency = None,
+) -> None:
+    """Write the audit of a run as one self-contained file: verdict, pictures, promises, what was run."""
+    from epsgauge.reporting.report import checked, report, written
+
+    chosen = Kind.html if format is None and out in (None, STDOUT) else format
+    target = Path(f"report.{chosen}") if out is None else out
+    kind = checked(target, None if chosen is None else chosen.value)  # before the look, which is logged
+    settings: dict[str, Any] = {
+        "delta": delta,
+        "level": level,
+        "attack": attack,
+        "fit_models": fit_models,
+        "fit_pairs": fit_pairs,
+        "percentile": percentile,
+        "threshold": threshold,
+        "target_fpr": target_fpr,
+        "verdict_method": verdict_method,
+        "verdict_level": verdict_level,
+        "pooled_guesses": pooled_guesses,
+        "pooled_number": pooled_number,
+        "claimed_eps": claimed_eps,
+        "claimed_delta": claimed_delta,
+        "claimed_mu": claimed_mu,
+        "claimed_adjacency": claimed_adjacency,
+    }
+    found = audited(folder, settings, same_data)
+    if target == STDOUT:
+        typer.echo(written(found, kind), nl=False)
+        return
+    report(found, out=target, format=kind)
+    typer.echo(f"{found.verdict.sentence}\nreport: {target}")

@@ -1,0 +1,247 @@
+"""The page of a report: of an audit, of four counts, of a comparison."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.claim import NoClaim
+from epsgauge.auditing.compare import Comparison
+from epsgauge.auditing.verdict import OWNER, number
+from epsgauge.reporting import layout, record
+from epsgauge.reporting.estimate import Answer
+from epsgauge.reporting.numbers import interval_text, probability, short
+from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
+from epsgauge.stats.cautions import cautions
+from epsgauge.stats.families import EpsAtDelta
+from epsgauge.stats.methods import BASELINE, METHODS
+
+NEIGHBOURS = {
+    "substitute": "neighbours differ in one record that is replaced",
+    "add-remove": "neighbours differ in one record that is there or not",
+}
+
+
+def of_audit(audit: Audit) -> Page:
+    s, t = audit.settings, audit.judged.tally
+    tallies = [Counted("All judged pairs", t)]
+    if audit.verdict.tally != t:
+        tallies.append(Counted(f"What the verdict rests on ({_rests_on(audit)})", audit.verdict.tally))
+    return Page(
+        title="Privacy audit",
+        name=audit.name,
+        about=(f"ε at δ = {s.delta:g}", f"adjacency {audit.adjacency}: {NEIGHBOURS[audit.adjacency]}", _judged(audit)),
+        answer=answered(audit),
+        numbers=_numbers(audit),
+        methods=_methods(audit.rows, s.level),
+        tallies=tuple(tallies),
+        warnings=audit.warnings,
+        ran=record.of_audit(audit),
+        settings=None if audit.run is not None else {"audit": s.model_dump(mode="json", exclude={"attack"})},
+        claim=_claim(audit),
+        facts=(
+            ("Attack", f"{audit.verdict.adversary.attack or 'given scores'}; {audit.verdict.adversary.access}"),
+            ("Rule", audit.verdict.adversary.rule),
+        ),
+    )
+
+
+def of_counts(answer: Answer) -> Page:
+    post, result = answer.posterior, answer.intervals
+    symbol, row = post.family.symbol, result["bayes"]
+    proven = _proven(answer)
+    level = _percent(answer.level)
+    said = f"{symbol}{post.family.given} lies in {interval_text(float(row.low), float(row.high))} with a posterior"
+    headline = f"By these counts {said} probability of at least {level}."
+    rest = (
+        "Counts alone carry no verdict: they do not say whether the models were independent, whether the rule was "
+        "chosen on the same guesses, or which neighbours were played. What each number assumes is listed below."
+    )
+    numbers = [
+        Number(f"{level} credible interval", interval_text(float(row.low), float(row.high)), f"median {_median(post)}"),
+        Number(
+            f"{symbol} at least",
+            number(float(proven.low)),
+            f"{METHODS[proven.method].label}, one-sided {_percent((1 + answer.level) / 2)}, {proven.promise}",
+        ),
+        Number(f"Pr[{symbol} = 0]", probability(float(post.mass_at_zero)), "posterior probability"),
+    ]
+    if answer.claimed is not None and answer.exceeds is not None:
+        above = f"Pr[{symbol} > {answer.claimed:g}]"
+        numbers.append(Number(above, probability(answer.exceeds), "posterior probability that the claim fails"))
+    if answer.eps_if_gaussian is not None:
+        gaussian = answer.eps_if_gaussian
+        ends = gaussian.interval(answer.level)
+        text = interval_text(float(ends.low), float(ends.high))
+        numbers.append(Number(f"ε{gaussian.family.given}", text, "if the mechanism is Gaussian-DP"))
+    return Page(
+        title="Privacy estimate",
+        name=f"{symbol}{post.family.given}",
+        about=(f"N = {int(post.tally.n_samples)} guesses", "adjacency not stated"),
+        answer=Answered("counts", "", headline, rest),
+        numbers=tuple(numbers),
+        methods=_methods(result.rows, answer.level),
+        tallies=(Counted("All guesses", post.tally),),
+        warnings=cautions(result),
+        ran=record.of_counts(answer),
+    )
+
+
+def of_comparison(found: Comparison) -> Page:
+    labels = ", ".join(run.label for run in found.runs[1:])
+    first, level = found.runs[0], _percent(found.level)
+    largest = max(found.runs[1:], key=lambda run: run.difference)
+    columns = (
+        "m",
+        "N",
+        "FNR",
+        "FPR",
+        f"Bayesian {level}",
+        "promise",
+        "median",
+        "ε at least",
+        "claimed ε",
+        "CDF vs first",
+    )
+    headline = (
+        f"The posterior of {largest.label} is furthest from that of {first.label}: their distribution functions are up "
+        f"to {largest.difference:.2f} apart, at ε = {short(largest.at)}; the medians are {short(largest.median)} and "
+        f"{short(first.median)}."
+    )
+    return Page(
+        title="Comparison of runs",
+        name=f"{first.label} against {labels}",
+        about=(f"ε at δ = {found.delta:g}", f"adjacency {found.adjacency}: {NEIGHBOURS[found.adjacency]}", found.rule),
+        answer=Answered("comparison", "", headline),
+        numbers=(),
+        methods=None,
+        tallies=(),
+        warnings=tuple(dict.fromkeys(f"{run.label}: {text}" for run in found.runs for text in run.audit.warnings)),
+        ran=record.of_comparison(found),
+        columns=columns,
+        beside=tuple(
+            Beside(
+                run.label,
+                (
+                    str(run.audit.pairs_per_model),
+                    str(int(run.audit.judged.tally.n_samples)),
+                    short(float(run.audit.judged.tally.fnr)),
+                    short(float(run.audit.judged.tally.fpr)),
+                    interval_text(run.low, run.high),
+                    run.audit["bayes"].promise,
+                    short(run.median),
+                    short(run.audit.lower_bound),
+                    "none" if run.audit.claim is None else short(run.audit.claim.eps, 2),
+                    "" if run is first else f"{run.difference:.3f}",
+                ),
+                answered(run.audit),
+            )
+            for run in found.runs
+        ),
+    )
+
+
+def answered(audit: Audit) -> Answered:
+    """The verdict's first sentence, and the others."""
+    head, _, said = audit.verdict.sentence.partition(": ")
+    first, *rest = re.split(r"(?<=\.) (?=[A-Z])", said, maxsplit=1)
+    return Answered(audit.verdict.kind, head, first, " ".join(rest))
+
+
+def bound_label(audit: Audit) -> str:
+    """What the verdict's bound is, in a few words."""
+    v = audit.verdict
+    at = "" if v.delta == audit.settings.delta else f", at the claim's δ = {v.delta:.3g}"
+    return f"{METHODS[v.method].label}, one-sided {_percent(v.level)}, {v.promise}{at}"
+
+
+def _claim(audit: Audit) -> str:
+    claim = audit.promises.claim
+    if isinstance(claim, NoClaim):
+        return f"none: {claim.reason}"
+    return f"{OWNER[claim.source]}, ε = {number(claim.eps)} at δ = {claim.delta:.3g} ({claim.adjacency})"
+
+
+def _numbers(audit: Audit) -> tuple[Number, ...]:
+    v, claim, row, post = audit.verdict, audit.claim, audit["bayes"], audit.posterior
+    out = []
+    if claim is None:
+        out.append(Number("Claimed ε", "none", "nothing to judge"))
+    else:
+        owner = OWNER[claim.source].removeprefix("the ")
+        of_mu = "" if claim.mu is None else f" of μ = {number(claim.mu)}"
+        out.append(Number("Claimed ε", number(claim.eps), f"{owner}{of_mu}, at δ = {claim.delta:.3g}"))
+    out.append(Number("ε at least", number(v.bound), bound_label(audit)))
+    level = _percent(audit.settings.level)
+    at = "" if v.delta == audit.settings.delta else f", at δ = {audit.settings.delta:.3g}"
+    note = f"{row.promise}, median {_median(post)}{at}"
+    out.append(Number(f"{level} interval", interval_text(row.low, row.high), note))
+    if claim is not None and claim.delta == audit.settings.delta:
+        above = probability(float(post.exceeds(claim.eps)))
+        what = "posterior probability" if row.promise == "credible" else "of a posterior that promises nothing here"
+        out.append(Number("Pr[ε > claim]", above, what))
+    if v.kind == "underpowered":
+        out.append(Number("Largest bound possible", number(v.largest), "if every guess were right"))
+    elif v.detectable is not None and v.kind == "not refuted":
+        most = f"ε < {number(v.detectable)}" if v.detectable > 0 else "none"
+        out.append(
+            Number("Claims it could refute", most, f"with probability {_percent(v.power)}, at these error rates")
+        )
+    return tuple(out)
+
+
+def _methods(rows: Sequence[Any], level: float) -> Methods:
+    letters = layout.letters(rows)
+    lines = [
+        Line(
+            METHODS[row.method].label,
+            interval_text(float(row.low), float(row.high)),
+            row.promise,
+            " ".join(letters[a] for a in row.assumptions),
+            getattr(row, "note", None) or "",
+        )
+        for row in rows
+    ]
+    listed = tuple((letter, text) for text, letter in letters.items())
+    return Methods(_percent(level), tuple(lines), _meanings(rows), listed)
+
+
+def _meanings(rows: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+    """What each promise means, and of which methods where it means different things."""
+    found = layout.meanings(rows)
+    promises = [promise for promise, _ in found]
+    out = []
+    for promise, meaning in found:
+        owners = [METHODS[row.method].label for row in rows if (promise, meaning) in layout.meanings([row])]
+        out.append((promise, meaning if promises.count(promise) == 1 else f"{meaning} ({', '.join(owners)})"))
+    return tuple(out)
+
+
+def _rests_on(audit: Audit) -> str:
+    label = METHODS[audit.verdict.method].label
+    what = "all guesses" if audit.verdict.method == "pooled" else "one pair a model"
+    failed = f", {audit.verdict.failed} failed as wrong guesses" if audit.verdict.failed else ""
+    return f"{label}: {what}{failed}"
+
+
+def _judged(audit: Audit) -> str:
+    m, models = audit.pairs_per_model, audit.judged.n_models
+    pairs = "" if m == 1 else f" with {m} pairs each"
+    failed = f", {audit.models.failed} failed" if audit.models.failed else ""
+    return f"{models} judged models{pairs} of {audit.models.planned}{failed}"
+
+
+def _proven(answer: Answer) -> Any:
+    """The sharpest method that is proven for the quantity; not the larger of two bounds, which would prove less."""
+    return answer.intervals["exact" if isinstance(answer.posterior.family, EpsAtDelta) else BASELINE]
+
+
+def _median(posterior: Any) -> str:
+    return short(float(posterior.median()))
+
+
+def _percent(level: float) -> str:
+    """Its sign does not go to the next line alone."""
+    return f"{100 * level:.12g}\u00a0%"

@@ -1,0 +1,115 @@
+"""A report as Markdown, for a pull request or an issue: the answer, the tables, what was run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from epsgauge.reporting.numbers import duration, short
+from epsgauge.reporting.page import Page
+from epsgauge.reporting.toml import to_toml
+
+
+def markdown(page: Page) -> str:
+    """Names that hold Markdown or HTML stay text."""
+    parts = [f"# {_text(page.title)}: {_text(page.name)}", _text(" · ".join(page.about))]
+    parts += [f"**{_text(page.answer.sentence)}**", _text(page.answer.rest)]
+    if page.numbers:
+        parts.append(_table(("", "", ""), [(n.label, n.value, n.note) for n in page.numbers]))
+    if page.beside:
+        parts.append(_table(("Run", *page.columns), [(run.label, *run.cells) for run in page.beside]))
+        parts.append(_list(f"{run.label}: {run.answer.sentence} {run.answer.rest}" for run in page.beside))
+    if page.methods is not None:
+        parts += ["## Intervals", *_methods(page)]
+    if page.tallies:
+        parts += ["## Tally", _tallies(page)]
+    if page.facts:
+        parts += ["## Attack", _list(f"{label}: {text}" for label, text in page.facts)]
+    parts += ["## Warnings", _list(page.warnings) if page.warnings else "None."]
+    parts += ["## What was run", _fenced("\n".join(page.ran["commands"]), "bash")]
+    run = page.ran.get("run")
+    runs = page.ran.get("runs", []) if run is None else [run]
+    if "accountant" in page.ran:
+        parts.append(_list([f"Claim judged: {page.claim}", *_promised(page.ran["accountant"])]))
+    if page.settings is not None:
+        parts.append(_fenced(to_toml(page.settings), "toml"))
+    for each in runs:
+        parts += [f"### {_text(each['plan']['name'])}", _list(_run(each)), _fenced(to_toml(each["plan"]), "toml")]
+    made = page.ran["report"]
+    parts.append(f"Written by epsgauge {made['epsgauge']} on {made['time']}.")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _methods(page: Page) -> list[str]:
+    methods = page.methods
+    if methods is None:
+        return []
+    rows = [(line.label, line.interval, line.promise, line.assumes, line.note) for line in methods.lines]
+    table = _table(("Method", f"{methods.level} interval", "Promise", "Assumes", "Note"), rows)
+    return [table, _list(f"{word}: {text}" for word, text in (*methods.meanings, *methods.assumptions))]
+
+
+def _tallies(page: Page) -> str:
+    rows = [
+        (c.title, *(str(int(getattr(c.tally, cell))) for cell in ("tp", "tn", "fp", "fn")), c.fnr, c.fpr)
+        for c in page.tallies
+    ]
+    return _table(("", "TP", "TN", "FP", "FN", "FNR", "FPR"), rows)
+
+
+def _promised(accountant: dict[str, Any]) -> list[str]:
+    lines = [f"Adjacency of the game: {accountant['adjacency_of_the_game']}"]
+    if accountant["inputs"]:
+        inputs = [f"{name} {value}" for name, value in accountant["inputs"].items() if name != "kind"]
+        lines.append(f"{'Proven' if accountant['source'] == 'known' else 'Accountant’s inputs'}: {', '.join(inputs)}")
+    for adjacency, eps in accountant["eps"].items():
+        if eps is not None:
+            lines.append(f"Promised ({adjacency}): ε = {short(eps)} at δ = {accountant['delta']:g}")
+    return lines
+
+
+def _run(run: dict[str, Any]) -> list[str]:
+    models, by_bit, revision = run["models"], run["failed_pairs_by_bit"], run["revision"]
+    each = "" if run["seconds_per_model"] is None else f"; {duration(run['seconds_per_model'])} a model (median)"
+    versions = ", ".join(f"{name} {version}" for name, version in run["packages"].items())
+    commit = "not known"
+    if revision:
+        commit = revision["commit"] + (" with changes that were not committed" if revision["dirty"] else "")
+    looks = "; ".join(f"{look['time']} {look['kind']} ({look['n_done']} done)" for look in run["looks"])
+    return [
+        f"Run directory: {run['path']}",
+        f"Models: {models['planned']} planned, {models['done']} done, {models['failed']} failed{each}",
+        f"Failed pairs: {by_bit['0']} with b = 0, {by_bit['1']} with b = 1",
+        f"Seeds: {run['seed']} for the models, {run['points_seed']} for the points",
+        f"Begun {run['begun']}" + (f", resumed {', '.join(map(str, run['resumed']))}" if run["resumed"] else ""),
+        f"Revision: {commit}",
+        f"Versions: Python {run['python']}, {versions}",
+        f"Fingerprint: {run['fingerprint']}",
+        f"Looks: {looks or 'none'}",
+    ]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([_text(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _list(items: Iterable[str]) -> str:
+    return "\n".join(f"- {_text(item)}" for item in items)
+
+
+def _fenced(text: str, language: str) -> str:
+    """In a fence that is longer than any in the text."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _text(text: str) -> str:
+    """One line in which HTML, links, emphasis and cells of tables are letters."""
+    safe = escape(" ".join(text.split()), quote=False)
+    for sign in ("\\", "`", "*", "|"):
+        safe = safe.replace(sign, f"\\{sign}")
+    return safe.replace("](", "]\\(")

@@ -1,0 +1,85 @@
+"""What was run, as plain values: the last section of a report, and what its JSON has beyond the audit's."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import epsgauge
+from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.compare import Comparison
+from epsgauge.mechanisms import privacy as promises
+from epsgauge.reporting import redo
+from epsgauge.reporting.estimate import Answer
+from epsgauge.runner.provenance import now
+from epsgauge.runner.view import Run
+
+
+def of_audit(audit: Audit) -> dict[str, Any]:
+    """How the scores of an audit came about, as far as it is known, and how to make the report again."""
+    plan = None if audit.run is None else audit.run.plan.audit
+    return {
+        **_made(redo.of_audit(audit)),
+        "run": None if audit.run is None else of_run(audit.run),
+        "changed_settings": {} if plan is None else _changes(plan.model_dump(), audit.settings.model_dump()),
+        "accountant": {
+            "inputs": promises.to_json(audit.privacy),
+            "source": audit.promises.source,
+            "delta": audit.settings.delta,
+            "eps": dict(audit.accountant),
+            "adjacency_of_the_game": audit.adjacency,
+        },
+    }
+
+
+def of_run(run: Run) -> dict[str, Any]:
+    """From the store and the log of looks beside it."""
+    status = run.status()
+    made = run.provenance
+    tables = {key: value for key, value in run.plan.tables().items() if key != "execution"}  # it changes no result
+    order = ("name", "seed", "n_models", "control", "data", "trainer", "game", "audit")
+    return {
+        "path": str(run.path),
+        "plan": {key: tables[key] for key in order},
+        "seed": run.plan.seed,
+        "points_seed": run.plan.points_seed,
+        "fingerprint": made["fingerprint"],
+        "data_digest": made["digest"],
+        "code": made["code"] or {},
+        "begun": made.get("time"),
+        "resumed": [session.get("time") for session in made["sessions"]],
+        "python": made.get("python"),
+        "platform": made.get("platform"),
+        "packages": made.get("packages", {}),
+        "revision": made.get("git"),
+        "models": {"planned": run.plan.n_models, "done": run.n_done, "failed": run.n_failed},
+        "seconds_per_model": status["seconds_per_model"],
+        "failed_models": run.failed_models.tolist(),
+        "failed_pairs_by_bit": status["failed_pairs_by_bit"],
+        "first_error": status["first_error"],
+        "looks": [{key: look.get(key) for key in ("time", "kind", "n_done", "n_models")} for look in run.looks],
+        "extended_after_look": run.extended_after_look,
+        "stop_when": run.stop_when,
+    }
+
+
+def of_comparison(found: Comparison) -> dict[str, Any]:
+    return {
+        **_made(redo.of_comparison(found)),
+        "runs": [of_run(run.audit.run) for run in found.runs if run.audit.run is not None],
+    }
+
+
+def of_counts(answer: Answer) -> dict[str, Any]:
+    return _made(redo.of_counts(answer))
+
+
+def _made(commands: list[str]) -> dict[str, Any]:
+    return {
+        "report": {"time": now(), "epsgauge": epsgauge.__version__, "python": platform.python_version()},
+        "commands": commands,
+    }
+
+
+def _changes(plan: dict[str, Any], used: dict[str, Any]) -> dict[str, Any]:
+    return {name: {"plan": plan[name], "used": used[name]} for name in used if used[name] != plan[name]}

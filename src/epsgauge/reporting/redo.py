@@ -1,0 +1,122 @@
+"""The commands that make a report again: of a run, of a table of scores, of a comparison, of four counts."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.compare import Comparison
+from epsgauge.auditing.settings import OF_A_RULE, changed
+from epsgauge.reporting.estimate import Answer
+from epsgauge.runner.plan import AuditSettings
+from epsgauge.scores.rules import Given
+
+# Settings that `epsgauge audit` and `epsgauge report` have as options, and those of `epsgauge scores`.
+OPTIONS = (
+    *("delta", "level", "attack", "fit_models", "fit_pairs", "percentile", "threshold", "target_fpr"),
+    *("verdict_method", "verdict_level", "pooled_guesses", "pooled_number"),
+    *("claimed_eps", "claimed_delta", "claimed_mu", "claimed_adjacency"),
+)
+OF_SCORES = tuple(name for name in OPTIONS if name not in ("attack", "percentile"))
+
+
+def of_audit(audit: Audit) -> list[str]:
+    """From the plan, or the file of scores, to this report."""
+    if audit.run is None:
+        return _of_scores(audit)
+    folder = str(audit.run.path)
+    begin = ["epsgauge", "run", "plan.toml", "--out", folder]
+    given = differing(audit.run.plan.audit, audit.settings)
+    options = _options(given, OPTIONS)
+    if options is None:
+        return [shlex.join(begin), _python(f"eg.Run.open({folder!r})", given)]
+    return [shlex.join(begin), shlex.join(["epsgauge", "report", folder, *options, "-o", "report.html"])]
+
+
+def of_comparison(found: Comparison) -> list[str]:
+    """The rules of its runs say how they were chosen."""
+    first, second = (run.audit for run in found.runs[:2])
+    folders = [str(run.audit.run.path) for run in found.runs if run.audit.run is not None]
+    if first.run is not None:
+        given = differing(first.run.plan.audit, first.settings)
+        if set(given) - {"rule", *OF_A_RULE}:
+            source = f"[{', '.join(f'eg.Run.open({folder!r})' for folder in folders)}]"
+            return [_python(source, given, "compare")]
+    words = ["epsgauge", "compare", *folders]
+    fixed = isinstance(first.judged.choice, Given)
+    if fixed and first.settings.percentile is not None:
+        words += ["--percentile", f"{first.settings.percentile!r}"]
+    elif not fixed and not isinstance(second.judged.choice, Given):
+        words += ["--rule", "best"]
+    if first.settings.target_fpr is not None:
+        words += ["--target-fpr", f"{first.settings.target_fpr!r}"]
+    return [shlex.join([*words, "--report", "report.html"])]
+
+
+def of_counts(answer: Answer) -> list[str]:
+    post = answer.posterior
+    words = ["epsgauge", "estimate"]
+    for cell in ("tp", "tn", "fp", "fn"):
+        words += [f"--{cell}", str(int(getattr(post.tally, cell)))]
+    if post.quantity != "eps":
+        words += ["--quantity", post.quantity]
+    fixed = {"eps": "delta", "delta": "eps"}.get(post.quantity)
+    if fixed is not None:
+        words += [f"--{fixed}", f"{float(post.family.parameter):g}"]
+    elif answer.eps_if_gaussian is not None:
+        words += ["--delta", f"{float(answer.eps_if_gaussian.family.parameter):g}"]
+    words += ["--level", f"{answer.level:g}"]
+    if answer.claimed is not None:
+        words += [f"--claimed-{post.quantity}", f"{answer.claimed!r}"]
+    if post.prior != (0.5, 0.5):
+        words += ["--prior", *(f"{shape:g}" for shape in post.prior)]
+    return [shlex.join([*words, "--report", "report.html"])]
+
+
+def differing(base: AuditSettings, used: AuditSettings) -> dict[str, Any]:
+    """What to change in `base` to get `used`."""
+    new = {name: getattr(used, name) for name in AuditSettings.model_fields}
+    new = {name: value for name, value in new.items() if value != getattr(base, name)}
+    given = {name: value for name, value in new.items() if value is not None}
+    try:
+        return given if changed(base, given) == used else new
+    except ValueError:
+        return new
+
+
+def _of_scores(audit: Audit) -> list[str]:
+    given = differing(AuditSettings(), audit.settings)
+    options = _options(given, OF_SCORES)
+    seed = getattr(audit.judged.choice, "seed", None)
+    if options is None:
+        return [
+            _python(f'eg.Scores.read("FILE", adjacency={audit.adjacency!r})', given | ({"seed": seed} if seed else {}))
+        ]
+    words = ["epsgauge", "scores", "FILE", "--adjacency", audit.adjacency, *options]
+    return [shlex.join([*words, *(["--seed", str(seed)] if seed else [])])]
+
+
+def _options(given: dict[str, Any], known: tuple[str, ...]) -> list[str] | None:
+    """The settings as options; None where the command line cannot say them."""
+    values = dict(given)
+    rule = values.pop("rule", None)
+    if any(name not in known or value is None for name, value in values.items()):
+        return None
+    said = {
+        "split": "fit_models" in values,
+        "split-pairs": "fit_pairs" in values,
+        "given": bool({"percentile", "threshold"} & set(values)),
+    }
+    if rule is not None and not said.get(rule, True):
+        return None
+    out = ["--same-data"] if rule == "same-data" else []
+    for name, value in values.items():
+        out += [f"--{name.replace('_', '-')}", str(value)]
+    return out
+
+
+def _python(source: str, given: dict[str, Any], function: str = "audit") -> str:
+    said = "".join(f", {name}={value!r}" for name, value in given.items())
+    code = f'import epsgauge as eg; eg.report(eg.{function}({source}{said}), out="report.html")'
+    return shlex.join(["python", "-c", code])

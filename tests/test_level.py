@@ -1,0 +1,198 @@
+"""What takes a guarantee: a δ, a verdict or a rule that was not declared, bits that are no coins, a wrong order."""
+
+import numpy as np
+import pytest
+from test_audit import Pairs, pairs_plan, plan, played, responses, small_plan, stopped
+
+from epsgauge.auditing.audit import audit, audit_run
+from epsgauge.auditing.forecast import forecast
+from epsgauge.auditing.in_order import in_order
+from epsgauge.auditing.pool import too_even
+from epsgauge.auditing.stopping import StopWhen
+from epsgauge.bounds.betting import betting_lower_bound
+from epsgauge.bounds.exact import exact_lower_bound
+from epsgauge.errors import InvalidInput
+from epsgauge.runner.looks import append_look
+from epsgauge.runner.view import Failure
+from epsgauge.scores.table import Scores
+from epsgauge.stats.tally import Tally
+
+GIVEN = {"rule": "given", "threshold": 0.0}
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """A run whose rule was fixed in the plan."""
+    return played(plan(n_models=60, audit=GIVEN), tmp_path_factory.mktemp("given") / "a")
+
+
+# δ
+
+
+def test_the_exact_bound_is_for_one_delta(given):
+    """Enumerated: whoever picks the δ after the outcome is above ε more often than the level says."""
+    n, level, deltas = 6, 0.9, (0.0, 0.1, 0.2, 0.3)
+    tallies = [(fn, fp, Tally(tp=n - fn, tn=n - fp, fp=fp, fn=fn)) for fn in range(n + 1) for fp in range(n + 1)]
+    low = {
+        d: {(x, y): exact_lower_bound(t, delta=d, level=level, direction="right") for x, y, t in tallies}
+        for d in deltas
+    }
+    ways = np.array([1.0, *np.cumprod([(n - k) / (k + 1) for k in range(n)])])
+    worst = dict.fromkeys((*deltas, "picked"), 0.0)
+    for x in np.linspace(0.02, 0.6, 30):
+        for y in np.linspace(0.02, 0.9, 30):
+            p, q = (ways * r ** np.arange(n + 1) * (1 - r) ** (n - np.arange(n + 1)) for r in (x, y))
+            eps = {d: max(0.0, *(np.log(max((1 - d - b) / a, 1e-300)) for a, b in ((x, y), (y, x)))) for d in deltas}
+            above = {d: np.array([[low[d][i, j] > eps[d] for j in range(n + 1)] for i in range(n + 1)]) for d in deltas}
+            mass = np.outer(p, q)
+            for d in deltas:
+                worst[d] = max(worst[d], mass[above[d]].sum())
+            worst["picked"] = max(worst["picked"], mass[np.any(list(above.values()), axis=0)].sum())
+    assert max(worst[d] for d in deltas) <= 0.1
+    assert worst["picked"] > 0.1
+
+
+def test_another_delta_than_declared_is_judged_by_a_bound_for_all(given):
+    a = audit_run(given, {"delta": 0.01})
+    assert a.lost is None
+    assert a["exact"].promise == "estimate"
+    assert "δ is not what the plan declared" in a["exact"].note
+    assert a["clopper-pearson"].promise == "guaranteed"
+    assert (a.verdict.method, a.verdict.promise) == ("clopper-pearson", "guaranteed")
+    assert "which holds at every δ" in a.verdict.sentence
+
+
+def test_a_claim_at_another_delta_changes_the_verdict_alone(given):
+    claim = {"claimed_eps": 0.1, "claimed_adjacency": "substitute"}
+    a = audit_run(given, {**claim, "claimed_delta": 0.1})
+    assert a["exact"].promise == "guaranteed"
+    assert (a.verdict.method, a.verdict.promise) == ("clopper-pearson", "guaranteed")
+    same = audit_run(given, {**claim, "claimed_delta": given.plan.audit.delta})
+    assert (same.verdict.method, same.verdict.promise) == ("exact", "guaranteed")
+
+
+# The verdict's level
+
+
+def test_a_level_that_was_not_declared_is_no_promise_of_an_unfinished_run_either(tmp_path):
+    run = stopped(plan(n_models=60, audit=GIVEN), tmp_path / "a", 30)
+    assert audit_run(run).verdict.promise == "guaranteed"
+    other = audit_run(run, {"verdict_level": 0.6})
+    assert (other.verdict.method, other.verdict.promise) == ("anytime", "estimate")
+    assert "not finished" in other.lost.why
+    assert "verdict_level differs" in other.lost.why
+
+
+# Which models choose, and in which order
+
+
+def test_the_models_that_choose_stay_when_a_run_grows(tmp_path):
+    first = played(plan(n_models=60), tmp_path / "a")
+    assert first.plan.n_fit == 10
+    append_look(first.path, "audit", n_done=60, n_models=60)
+    grown = played(plan(n_models=120), tmp_path / "a")
+    assert grown.plan.n_fit == 10
+    assert audit_run(grown).judged.fit_models.tolist() == list(range(10))
+    assert audit_run(grown)["anytime"].promise == "guaranteed"
+
+
+def test_before_results_were_seen_another_number_may_choose(tmp_path):
+    played(plan(n_models=60), tmp_path / "a")
+    assert played(plan(n_models=120), tmp_path / "a").plan.n_fit == 20
+
+
+def test_nothing_is_in_order_while_a_model_that_chooses_is_missing(tmp_path):
+    run = played(small_plan(), tmp_path / "a")
+    judged = audit_run(run).judged
+    late = type(run)(**{**vars(run), "done": run.done[1:]})
+    assert len(in_order(judged, [], 10, run).pairs) == 30
+    assert len(in_order(judged, [], 10, late).pairs) == 0
+    assert in_order(judged, [], 10, late).lower_bound(0.9, 1e-5) == 0
+
+
+def test_at_best_models_that_failed_are_wrong(tmp_path):
+    run = played(pairs_plan(4, n_models=30), tmp_path / "a")
+    judged = audit_run(run).judged
+    failed = [
+        Failure(28, np.array([1, 0, 1, 1]), 0, "broken"),
+        Failure(29, np.array([0, 0, 0, 1]), 0, "broken"),
+    ]
+    ordered = in_order(judged, failed, 5, run)
+    n = len(ordered.pairs)
+    fn, fp = np.zeros((2, n), int)
+    fn[-2:], fp[-2:] = (3, 1), (1, 3)
+    assert ordered.at_best(0.9, 1e-5) == betting_lower_bound(fn, fp, 4, delta=1e-5, level=0.9)
+    assert ordered.counted.tally.n_samples == 4 * n
+    assert (ordered.counted.failed_ones, ordered.counted.failed_zeros) == (4, 4)
+
+
+def test_what_bets_can_show_is_forecast():
+    planned = plan(
+        Pairs(),
+        n_models=100,
+        pairs_per_model=10,
+        challenge="average",
+        canaries=None,
+        train_size=20,
+        data={"use": "zeros", "size": 400},
+        audit={"verdict_method": "anytime", "fit_models": 10, "attack": "percentile"},
+    )
+    seen = forecast(planned)
+    none = np.zeros(90, int)
+    assert seen.largest_verdict == betting_lower_bound(none, none, 10, delta=1e-5, level=0.99)
+    assert seen.counts == "every guess"
+
+
+# Coins
+
+
+def test_bets_on_bits_that_are_no_coins_promise_nothing():
+    rng = np.random.default_rng(0)
+    bits = (rng.random(600) < 0.9).astype(int)
+    scores = Scores(np.arange(600) // 10, np.arange(600) % 10, bits, rng.normal(size=600), "substitute")
+    a = audit(scores, rule="given", threshold=-9.0, verdict_method="anytime")
+    row = a["anytime"]
+    assert (row.promise, a.verdict.promise) == ("estimate", "estimate")
+    assert "it needs fair bits" in row.note
+    assert "each bit is a fair coin that enters one model only" in row.assumptions
+    assert row.tally == a.verdict.tally == a.judged.tally
+
+
+def test_bits_that_were_dealt_evenly_are_no_coins():
+    rng = np.random.default_rng(0)
+    bits = np.array([rng.permutation([0, 1]) for _ in range(100)]).ravel()
+    scores = Scores(np.arange(200) // 2, np.arange(200) % 2, bits, rng.normal(bits, 1.0), "substitute")
+    a = audit(scores, rule="given", threshold=0.5)
+    assert a["pooled"].promise == "estimate"
+    assert "more evenly than coins fall" in a["pooled"].note
+    alone = audit(responses(1.0, 200), rule="given", threshold=0.5, verdict_method="pooled")
+    assert alone["pooled"].promise == "guaranteed"
+
+
+def test_the_chance_of_an_even_spread_is_bounded():
+    """By enumeration of all numbers of ones of five models of four pairs, each weighed with its chance."""
+    chance = np.array([1, 4, 6, 4, 1]) / 16
+    squares = (2 * np.arange(5) - 4) ** 2
+    law = {0: 1.0}
+    for _ in range(5):
+        law = {
+            s: sum(p * chance[k] for t, p in law.items() for k in range(5) if t + squares[k] == s)
+            for s in {t + q for t in law for q in squares}
+        }
+    pairs = np.full(5, 4)
+    for ones, total in ((np.full(5, 2), 0), (np.array([2, 2, 2, 2, 1]), 4), (np.array([2, 2, 1, 2, 3]), 8)):
+        exact = sum(p for s, p in law.items() if s <= total)
+        assert exact <= too_even(ones, pairs) <= 30 * exact
+    assert too_even(np.full(5, 2), pairs) == pytest.approx((6 / 16) ** 5, rel=1e-3)
+    rng = np.random.default_rng(0)
+    assert min(too_even(rng.binomial(10, 0.5, 50), np.full(50, 10)) for _ in range(40)) > 1e-6
+
+
+# Stopping
+
+
+def test_a_violation_cannot_be_waited_for_without_a_claim(tmp_path):
+    run = played(plan(Pairs(), n_models=40, audit=GIVEN), tmp_path / "a")
+    with pytest.raises(InvalidInput, match="--stop-when violation needs a claim, but there is none to refute"):
+        StopWhen.parse("violation", run.plan).check(run)
+    StopWhen.parse("width<1", run.plan).check(run)
