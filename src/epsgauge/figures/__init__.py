@@ -1,1 +1,1 @@
-"""What each picture shows, computed with NumPy apart from how it is drawn; `draw` draws it with matplotlib."""
+"""What each picture shows, computed with NumPy apart from how it is drawn: `draw` uses matplotlib, `web` makes SVG."""

@@ -90,7 +90,7 @@ def rectangle(posterior: Posterior, *, method: str, level: float) -> Rectangle:
 
 
 def _between(posterior: Posterior, method: str, level: float) -> Between:
-    row, delta = intervals_of(posterior, level=level)[method], float(posterior.family.parameter)
+    row, delta = intervals_of(posterior, level=level, methods=(method,))[method], float(posterior.family.parameter)
     # R(∞) is the whole square; ε = 700 draws it
     low, high = (min(float(end), 700.0) for end in (row.low, row.high))
     mass = float(posterior.cdf(high) - posterior.cdf(low))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.interval import Kind
+from epsgauge.stats.law import Law
 from epsgauge.stats.methods import METHODS, intervals_of
 from epsgauge.stats.posterior import Posterior
 
@@ -41,11 +43,15 @@ class Density:
     given: str  # what is fixed: " at δ = 1e-05"
     x: Floats
     pdf: Floats
+    cdf: Floats
+    prior: Floats | None  # density without any data
+    prior_cdf: Floats | None
     mass_at_zero: float
     median: float
     level: float
     bars: tuple[Bar, ...]
     claimed: float | None
+    exceeds: float | None  # the probability of more than is claimed
 
 
 def density(
@@ -55,25 +61,28 @@ def density(
     claimed: float | None = None,
     methods: Sequence[str] = ("clopper-pearson", "bayes"),
     bars: Sequence[Bar] | None = None,
+    points: int = POINTS,
 ) -> Density:
     """The picture of one posterior, of ε, δ or μ; `claimed` is the value that an accountant promises.
 
-    `bars` are intervals that were computed elsewhere, instead of those of `methods`.
+    `bars` are intervals that were computed elsewhere, instead of those of `methods`. Fewer `points` are quicker.
     """
     if posterior.shape:
         raise InvalidInput(
             f"a density is drawn of one tally, but the posterior has the shape {posterior.shape}. Index it."
         )
-    if claimed is not None:
-        claimed = float(checks.eps(claimed, "claimed"))
+    claimed = claim_of(claimed)
     if bars is None:
         every = intervals_of(posterior, level=level, methods=methods)
         bars = [
             Bar(name, METHODS[name].label, METHODS[name].promise, float(every[name].low), float(every[name].high))
             for name in methods
         ]
-    x = _grid(posterior, claimed, bars)
-    pdf = posterior.pdf(x)
+    tails = np.linspace(TAIL, 1 - TAIL, points // 2 | 1)
+    tails[len(tails) // 2] = 0.5
+    quantiles = np.asarray(posterior.quantile(tails))
+    x = _grid(posterior.family.top, quantiles, claimed, bars, points)
+    pdf, cdf, prior, prior_cdf = _curves(posterior, x)
     good = np.isfinite(pdf)
     return Density(
         quantity=posterior.quantity,
@@ -81,18 +90,39 @@ def density(
         given=posterior.family.given,
         x=x[good],
         pdf=pdf[good],
+        cdf=cdf[good],
+        prior=prior[good],
+        prior_cdf=prior_cdf[good],
         mass_at_zero=float(posterior.mass_at_zero),
-        median=float(posterior.median()),
+        median=float(quantiles[len(tails) // 2]),
         level=level,
         bars=tuple(bars),
         claimed=claimed,
+        exceeds=None if claimed is None else 0.0 if math.isinf(claimed) else float(posterior.exceeds(claimed)),
     )
 
 
-def _grid(posterior: Posterior, claimed: float | None, bars: Sequence[Bar]) -> Floats:
+def claim_of(claimed: float | None) -> float | None:
+    """A claimed value, checked; an infinite one promises nothing and is beyond every axis."""
+    if claimed is None or claimed == math.inf:
+        return claimed
+    return float(checks.eps(claimed, "claimed"))
+
+
+def _curves(posterior: Posterior, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """pdf and cdf of the posterior, and of the same prior without data, in one go."""
+    (a, b), t = posterior.prior, posterior.tally
+    fnr = (np.array([t.fn + a, a]), np.array([t.tp + b, b]))
+    fpr = (np.array([t.fp + a, a]), np.array([t.tn + b, b]))
+    family = posterior.family.flat(()).pick(np.zeros(2, np.int64))
+    found = Law(family, fnr, fpr).at(np.tile(x, 2), np.repeat([0, 1], len(x)))
+    n = len(x)
+    return found.pdf[:n], found.cdf[:n], found.pdf[n:], found.cdf[n:]
+
+
+def _grid(top: float, quantiles: Floats, claimed: float | None, bars: Sequence[Bar], points: int) -> Floats:
     """From 0, or from where the mass begins if that is far away, to the tail; dense where the mass is."""
-    begin, end = float(posterior.quantile(TAIL)), float(posterior.isf(TAIL))
-    top = posterior.family.top
+    begin, end = float(quantiles[0]), float(quantiles[-1])
     if begin == end:  # practically all mass at 0
         end = min(1.0, top)
     spread = end - begin
@@ -104,7 +134,6 @@ def _grid(posterior: Posterior, claimed: float | None, bars: Sequence[Bar]) -> F
     if left < 2 * spread:  # near enough to show 0, which means no leak
         left = 0.0
     right += 0.04 * (right - left)
-    even = np.linspace(left, right, POINTS)
-    quantiles = np.asarray(posterior.quantile(np.linspace(TAIL, 1 - TAIL, POINTS // 2)))
+    even = np.linspace(left, right, points)
     grid = np.unique(np.concatenate([even, quantiles[(quantiles > left) & (quantiles < right)]]))
     return grid[grid < top]

@@ -16,6 +16,7 @@ from epsgauge.figures.canvas import Place, halo, label, new_figure, save, square
 from epsgauge.figures.cdfs import Cdfs
 from epsgauge.figures.contours import Between, Contours
 from epsgauge.figures.density import Density
+from epsgauge.figures.plots import bars, cdf, dependence, histogram, narrowing, percentiles, roc, ruler
 from epsgauge.figures.region import Advantage, Region
 from epsgauge.figures.sizes import Sizes
 
@@ -23,19 +24,40 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["advantage", "cdfs", "contours", "convergence", "density", "region", "save", "sizes"]
+__all__ = [
+    "advantage",
+    "bars",
+    "cdf",
+    "cdfs",
+    "contours",
+    "convergence",
+    "density",
+    "dependence",
+    "histogram",
+    "narrowing",
+    "percentiles",
+    "region",
+    "roc",
+    "ruler",
+    "save",
+    "sizes",
+]
 # A point mass below this is not worth a mark.
 VISIBLE_MASS = 1e-4
+LONGEST = 30  # letters of a name
 
 
-def density(shown: Density) -> Figure:
-    """The posterior density with its point mass at 0, the intervals below it and the claimed value."""
+def density(shown: Density, *, prior: bool = False) -> Figure:
+    """The posterior density with its point mass at 0, the intervals below it, the claimed value and maybe the prior."""
     with styled():
         room = 0.16 + 0.3 * len(shown.bars)
         figure = new_figure(style.WIDTH, 1.85 + room)
         axes, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.4, room])
         axes.fill_between(shown.x, shown.pdf, color=style.BLUE, alpha=0.12, linewidth=0)
         axes.plot(shown.x, shown.pdf, color=style.BLUE)
+        if prior and shown.prior is not None:
+            axes.plot(shown.x, shown.prior, color=style.GREY, linewidth=0.8, dashes=(4, 2), label="prior alone")
+            axes.legend(loc="center right")
         left, right, top = float(shown.x[0]), float(shown.x[-1]), 1.08 * float(shown.pdf.max()) or 1.0
         if left == 0 and shown.mass_at_zero >= VISIBLE_MASS:
             axes.plot([0], [0], marker="o", color=style.BLUE, markersize=4, clip_on=False, zorder=5)
@@ -162,9 +184,8 @@ def cdfs(shown: Cdfs) -> Figure:
         axes = figure.subplots()
         for place, curve in enumerate(shown.curves):
             look = style.SERIES[place % len(style.SERIES)]
-            axes.plot(
-                shown.x, curve.cdf, color=look.colour, dashes=look.dashes, linewidth=look.width, label=curve.label
-            )
+            name = curve.label if len(curve.label) <= LONGEST else curve.label[: LONGEST - 1] + "…"
+            axes.plot(shown.x, curve.cdf, color=look.colour, dashes=look.dashes, linewidth=look.width, label=name)
         axes.set_xlim(0, float(shown.x[-1]))
         axes.set_ylim(0, 1.02)
         axes.set_xlabel(shown.symbol)

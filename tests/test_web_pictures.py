@@ -1,0 +1,323 @@
+"""Pictures for the web: well-formed, escaped, without inline style, readable on a phone, also in extreme cases."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import epsgauge as eg
+from epsgauge.figures import bars, contours, css, dependence, draw, histogram, narrowing, percentiles, roc, ruler, web
+from epsgauge.figures.cdfs import cdfs
+from epsgauge.figures.density import density
+from epsgauge.figures.labels import Flag, placed, wide
+from epsgauge.figures.scales import Scale, decades, grouped, power_name, tick_names, ticks
+from epsgauge.scores.rules import judge
+
+CHROMIUM = Path("/usr/bin/chromium")
+HOSTILE = "<script>alert('1')</script> & \"long\" " + "name " * 12
+
+
+def scores_of(tp: int, tn: int, fp: int, fn: int) -> eg.Scores:
+    """Scores 1 and 0 with these counts at the threshold ½."""
+    score, bit = np.repeat([1.0, 0.0, 1.0, 0.0], [tp, fn, fp, tn]), np.repeat([1, 1, 0, 0], [tp, fn, fp, tn])
+    order = np.random.default_rng(0).permutation(len(bit))
+    return eg.Scores(np.arange(len(bit)), np.zeros(len(bit)), bit[order], score[order], "substitute")
+
+
+def normal_scores(n: int, m: int = 1, *, seed: int = 0) -> eg.Scores:
+    rng = np.random.default_rng(seed)
+    bit = rng.integers(0, 2, (n, m))
+    score = rng.normal(size=(n, m)) + bit + 0.5 * rng.normal(size=(n, 1))
+    return eg.Scores(np.repeat(np.arange(n), m), np.tile(np.arange(m), n), bit.ravel(), score.ravel(), "substitute")
+
+
+def with_outliers() -> eg.Scores:
+    table = normal_scores(100)
+    score = table.score.copy()
+    score[:3] = [1e308, -1e308, 400.0]
+    return replace(table, score=score)
+
+
+# name -> scores, δ, claimed ε
+CASES: dict[str, tuple[eg.Scores, float, float | None]] = {
+    "usual": (normal_scores(300), 1e-5, 4.0),
+    "perfect": (scores_of(1000, 1000, 0, 0), 1e-5, 8.0),
+    "no leak": (scores_of(500, 500, 500, 500), 0.01, 1.0),
+    "worse than chance": (scores_of(30, 30, 70, 70), 1e-5, 0.0),
+    "low FPR": (scores_of(31, 996, 5, 968), 1e-5, 1.0),
+    "tiny": (normal_scores(10, seed=3), 1e-5, None),
+    "delta 0, claim 50": (scores_of(300, 299, 1, 0), 0.0, 50.0),
+    "claim infinite": (normal_scores(50), 1e-5, math.inf),
+    "many pairs": (normal_scores(40, 6), 1e-5, 2.0),
+    "tied": (scores_of(200, 0, 200, 0), 1e-5, 1.0),
+    "outliers": (with_outliers(), 1e-5, 500.0),
+    "a million": (scores_of(6, 6, 4, 4), 1e-5, 1.0),
+}
+
+
+@pytest.fixture(scope="module")
+def base() -> eg.Audit:
+    return eg.audit(normal_scores(60), rule="given", threshold=0.5)
+
+
+def shown_of(base: eg.Audit, name: str) -> dict[str, Any]:
+    """What every picture of a case shows, by the name of the function that draws it."""
+    scores, delta, claimed = CASES[name]
+    judged = judge(scores, eg.Given(0.5), delta=delta)
+    tally = eg.Tally(tp=600_000, tn=600_000, fp=400_000, fn=400_000) if name == "a million" else judged.tally
+    rows = eg.intervals(tally, delta=delta)
+    found = replace(
+        base,
+        judged=judged,
+        posterior=rows.posterior,
+        pairs_per_model=judged.pairs_per_model,
+        settings=base.settings.model_copy(update={"delta": delta}),
+    )
+    limit = None if claimed is None else roc.limit_of(claimed, delta)
+    return {
+        "ruler": ruler.ruler_of_counts(rows, claimed),
+        "density": density(rows.posterior, claimed=claimed, points=80),
+        "cdf": density(rows.posterior, claimed=claimed, points=80),
+        "bars": bars.bars_of_counts(rows, claimed),
+        "contours": contours.contours(rows.posterior, level=0.9, masses=(0.5, 0.95)),
+        "histogram": histogram.histogram(found),
+        "roc": replace(roc.roc(found), claim=limit),
+        "percentiles": percentiles.percentiles(found),
+        "narrowing": replace(narrowing.narrowing(found), claimed=claimed),
+        "dependence": dependence.dependence(found),
+        "cdfs": cdfs({"m = 1": rows.posterior, HOSTILE: rows.posterior}),
+    }
+
+
+@pytest.fixture(scope="module")
+def pictures(base: eg.Audit) -> dict[str, dict[str, str]]:
+    """Every case's pictures, as text; made once. "a million" is of counts, and its scores are few."""
+    out: dict[str, dict[str, str]] = {}
+    for place, name in enumerate(CASES):
+        made = {
+            kind: getattr(web, kind)(shown, prefix=f"c{place}-")
+            for kind, shown in shown_of(base, name).items()
+            if shown is not None
+        }
+        made["roc-log"] = web.roc(shown_of_roc(base, name), log=True, prefix=f"c{place}-")
+        out[name] = made
+    return out
+
+
+def shown_of_roc(base: eg.Audit, name: str) -> roc.Roc:
+    scores, delta, claimed = CASES[name]
+    found = roc.roc(replace(base, judged=judge(scores, eg.Given(0.5), delta=delta)))
+    return replace(found, claim=None if claimed is None else roc.limit_of(claimed, delta))
+
+
+def text_of(picture: str) -> str:
+    """All that a reader can read in it."""
+    root = ElementTree.fromstring(picture)
+    return " | ".join("".join(element.itertext()) for element in root.iter() if element.tag.endswith("}text"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_picture_is_sound(pictures: dict[str, dict[str, str]], name: str) -> None:
+    seen: set[str] = set()
+    defined = set(re.findall(r"\.eg \.([a-z-]+)|,\.eg \.([a-z-]+)", css.STYLE))
+    classes = {one or other for one, other in defined}
+    for kind, picture in pictures[name].items():
+        root = ElementTree.fromstring(picture)
+        assert root.get("role") == "img"
+        ids = [element.get("id") for element in root.iter() if element.get("id")]
+        assert len(ids) == len(set(ids))
+        assert not seen & set(ids), kind
+        seen |= set(ids)  # type: ignore[arg-type]
+        assert set(root.get("aria-labelledby", "").split()) <= set(ids)
+        assert all(part.strip() for part in (root[0].text or "", root[1].text or ""))
+        used = {word for element in root.iter() for word in (element.get("class") or "").split()} - {"eg"}
+        assert used <= classes, used - classes
+        assert not any(element.get("style") for element in root.iter())
+        assert not re.search(r'="[^"]*\b(nan|inf)\b[^"]*"', picture), kind
+        assert all(mark not in picture for mark in ("<script", "#0", "#D", "javascript", "href"))
+        places = " ".join(v for e in root.iter() for k, v in e.items() if k in ("d", "x", "y", "x2", "y2", "width"))
+        assert all(abs(float(number)) < 5_000 for number in re.findall(r"-?[0-9.]+", places))
+        assert len(picture) < 30_000
+
+
+def test_names_of_runs_stay_text(pictures: dict[str, dict[str, str]]) -> None:
+    picture = pictures["usual"]["cdfs"]
+    assert "&lt;script&gt;" in picture
+    assert "<script>alert" in text_of(picture)
+    assert HOSTILE in "".join(ElementTree.fromstring(picture).itertext())
+    rows = eg.intervals(eg.Tally(tp=6, tn=7, fp=3, fn=4), delta=0)
+    assert 'id="a-b--ruler-t"' in web.ruler(ruler.ruler_of_counts(rows, None), prefix='a b"-')
+
+
+def test_the_numbers_can_be_read(pictures: dict[str, dict[str, str]]) -> None:
+    usual, rows = pictures["low FPR"], eg.intervals(eg.Tally(tp=31, tn=996, fp=5, fn=968), delta=1e-5)
+    assert (round(float(rows["bayes"].low), 2), round(float(rows["bayes"].high), 2)) == (1.09, 2.65)
+    for kind in ("ruler", "density", "bars", "narrowing"):
+        assert "1.09 – 2.65" in text_of(usual[kind]), kind
+    assert "ε ≥ 0.6 guaranteed at 95 % (Clopper-Pearson)" in text_of(usual["ruler"])
+    assert "claimed ε = 1" in text_of(usual["ruler"])
+    assert "Pr[ε > 1] = 0.969" in text_of(usual["cdf"])
+    assert "31 of 999 guessed 1 (3.1 %)" in text_of(usual["histogram"])
+    assert "FPR 0.005, TPR 0.031" in text_of(usual["roc"])
+    assert "more than ε = 1, δ = 1e-05 allows" in text_of(usual["roc-log"])
+    assert "claimed ε = ∞ →" in text_of(pictures["claim infinite"]["ruler"])
+    assert "claimed ε = 500 →" in text_of(pictures["outliers"]["density"])
+    assert "Pr[ε = 0] = 0.345" in text_of(pictures["no leak"]["density"])
+    assert "claimed" not in text_of(pictures["tiny"]["ruler"])
+    assert "1 lower" in text_of(pictures["outliers"]["histogram"])
+    assert "2 higher" in text_of(pictures["outliers"]["histogram"])
+    assert "design effect" in text_of(pictures["many pairs"]["dependence"])
+
+
+def test_a_bar_without_end_is_an_arrow(pictures: dict[str, dict[str, str]]) -> None:
+    assert pictures["perfect"]["bars"].count("<path") == 2  # Jeffreys and Clopper-Pearson
+    assert pictures["usual"]["bars"].count("<path") == 0
+
+
+def test_a_violation_is_red() -> None:
+    rows = eg.intervals(eg.Tally(tp=90, tn=90, fp=10, fn=10), delta=1e-5)
+    shown = ruler.ruler_of_counts(rows, 0.5)
+    assert "text-red" not in web.ruler(shown)
+    assert "text-red" in web.ruler(replace(shown, kind="violation"))
+
+
+# Style
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("colours", [css.LIGHT, css.DARK], ids=["light", "dark"])
+def test_letters_have_contrast(colours: dict[str, str]) -> None:
+    """WCAG AA: 4.5 for letters, 3 for marks that carry meaning by themselves."""
+    paper = _luminance(colours["paper"])
+    for name, least in [(n, 4.5) for n in colours if n.endswith("-text")] + [("ink", 7), ("muted", 4.5), ("blue", 3)]:
+        other = _luminance(colours[name])
+        ratio = (max(paper, other) + 0.05) / (min(paper, other) + 0.05)
+        assert ratio >= least, name
+    assert set(css.LIGHT) == set(css.DARK)
+
+
+# Scales and labels
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most"), [(0, 1, 5), (0, 0.0013, 6), (-3.2, 17, 4), (0, 2e6, 5), (5, 5, 3), (0.9, 1, 3)]
+)
+def test_ticks_are_round_and_few(low: float, high: float, most: int) -> None:
+    values = ticks(low, high, most)
+    assert 1 <= len(values) <= most
+    assert all(low - 1e-9 <= v <= high + 1e-9 for v in values)
+    assert len(set(tick_names(values))) == len(values)
+
+
+def test_names_of_ticks() -> None:
+    assert tick_names([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
+    assert tick_names([-2.0, 0.0, 2.0]) == ["−2", "0", "2"]
+    assert [power_name(v) for v in decades(1e-4, 1.0, 5)] == ["10⁻⁴", "10⁻³", "0.01", "0.1", "1"]
+    assert decades(1e-6, 1.0, 4) == pytest.approx([1e-6, 1e-4, 1e-2, 1.0])
+    assert grouped(1234567) == "1\u2009234\u2009567"
+
+
+def test_a_scale_goes_both_ways_and_stays_inside() -> None:
+    linear, log = Scale(0, 10, 100, 0), Scale(0.001, 1, 0, 300, log=True)
+    assert [linear(v) for v in (0, 5, 10, 99, -1)] == [100, 50, 0, 0, 100]
+    assert [log(v) for v in (0.001, 0.1, 1, 0)] == pytest.approx([0, 200, 300, 0])
+    assert log.all([0.001, 0.1, 1]) == pytest.approx([0, 200, 300])
+
+
+def test_flags_never_overlap() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        flags = [
+            Flag(float(x), "claimed ε = 4.56"[: int(n)])
+            for x, n in zip(rng.uniform(0, 480, 4), rng.integers(3, 17, 4), strict=True)
+        ]
+        rows: dict[int, list[tuple[float, float]]] = {}
+        for p in placed(flags, 4, 476):
+            start = p.at - {"start": 0, "middle": 0.5, "end": 1}[p.anchor] * wide(p.flag.text)
+            assert start >= 3.9
+            assert start + wide(p.flag.text) <= 476.1
+            rows.setdefault(p.row, []).append((start, start + wide(p.flag.text)))
+        for row in rows.values():
+            row.sort()
+            assert all(a[1] < b[0] for a, b in itertools.pairwise(row))
+
+
+# matplotlib
+
+
+def test_matplotlib_draws_the_same(base: eg.Audit, tmp_path: Path) -> None:
+    every = shown_of(base, "many pairs")
+    for kind in ("ruler", "cdf", "bars", "histogram", "roc", "percentiles", "narrowing", "dependence", "cdfs"):
+        path = draw.save(getattr(draw, kind)(every[kind]), tmp_path / f"{kind}.svg")
+        assert path.stat().st_size > 3_000, kind
+    draw.save(draw.roc(shown_of_roc(base, "usual"), log=True), tmp_path / "log.svg")
+    draw.save(draw.density(density(base.posterior), prior=True), tmp_path / "prior.svg")
+
+
+# In a browser
+
+OVERLAPS = """() => {
+  const bad = [];
+  for (const svg of document.querySelectorAll('svg.eg')) {
+    const frame = svg.getBoundingClientRect(), name = svg.querySelector('title').id;
+    const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+    for (const [text, r] of texts) {
+      if (r.left < frame.left - 1 || r.right > frame.right + 1 || r.top < frame.top - 2 || r.bottom > frame.bottom + 2)
+        bad.push(`${name} cuts off ${text}`);
+      for (const [other, s] of texts) {
+        const wide = Math.min(r.right, s.right) - Math.max(r.left, s.left);
+        const high = Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top);
+        if (r !== s && wide > 1 && high > 3) bad.push(`${name}: ${text} over ${other}`);
+      }
+    }
+  }
+  return bad;
+}"""
+SMALLEST = """() => Math.min(...[...document.querySelectorAll('svg.eg text')].map(text => {
+  const matrix = text.getScreenCTM();
+  return Math.hypot(matrix.a, matrix.b) * parseFloat(getComputedStyle(text).fontSize);
+}))"""
+
+
+def test_no_text_overlaps_or_is_cut_off(pictures: dict[str, dict[str, str]], tmp_path: Path) -> None:
+    if not CHROMIUM.exists() and os.environ.get("EPSGAUGE_BROWSER") != "required":
+        pytest.skip("there is no /usr/bin/chromium: `make browser` installs it")
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    figures = "".join(f"<figure>{picture}</figure>" for case in pictures.values() for picture in case.values())
+    page = tmp_path / "gallery.html"
+    page.write_text(
+        f"<!doctype html><meta charset=utf-8><style>{web.STYLE}body,figure{{margin:0}}</style>{figures}",
+        encoding="utf-8",
+    )
+    options = {
+        "executable_path": str(CHROMIUM),
+        "args": ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+    }
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(**options)
+        try:
+            tab = browser.new_page()
+            said: list[str] = []
+            tab.on("console", lambda message: said.append(message.text))
+            tab.goto(page.as_uri())
+            for width in (340, 390, 500, 760):
+                tab.set_viewport_size({"width": width, "height": 800})
+                assert tab.evaluate(OVERLAPS) == [], width
+                assert tab.evaluate(SMALLEST) >= 11.9, width
+            assert said == []
+        finally:
+            browser.close()
