@@ -24,6 +24,7 @@ PUBLIC = [
     "SameData",
     "Scores",
     "Split",
+    "SplitPairs",
     "Tally",
     "audit",
     "compare",
@@ -32,6 +33,7 @@ PUBLIC = [
     "estimate_mu",
     "intervals",
     "largest_eps",
+    "report",
     "run",
     "sample_size",
 ]
@@ -78,7 +80,7 @@ def test_importing_epsgauge_loads_nothing():
 
 def test_the_core_runs_without_heavy_libraries():
     code = "import epsgauge as eg; eg.estimate(eg.Tally(tp=5, tn=6, fp=3, fn=4), delta=0).interval(0.9)"
-    assert not loaded_after(code) & {*HEAVY, "rich", "typer"}
+    assert not loaded_after(code) & {*HEAVY, "rich", "typer", "jinja2", "starlette", "uvicorn"}
 
 
 def test_the_command_line_starts_without_numpy():

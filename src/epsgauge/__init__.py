@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from epsgauge.auditing.compare import compare
     from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
     from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
+    from epsgauge.reporting.report import report
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.run import run
     from epsgauge.runner.view import Run
-    from epsgauge.scores.rules import Given, SameData, Split
+    from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
     from epsgauge.scores.table import Scores
     from epsgauge.stats.interval import Interval
     from epsgauge.stats.methods import intervals
@@ -39,6 +40,7 @@ _HOME = {
     "SameData": "epsgauge.scores.rules",
     "Scores": "epsgauge.scores.table",
     "Split": "epsgauge.scores.rules",
+    "SplitPairs": "epsgauge.scores.rules",
     "Tally": "epsgauge.stats.tally",
     "audit": "epsgauge.auditing.audit",
     "compare": "epsgauge.auditing.compare",
@@ -47,6 +49,7 @@ _HOME = {
     "estimate_mu": "epsgauge.stats.posterior",
     "intervals": "epsgauge.stats.methods",
     "largest_eps": "epsgauge.stats.sizing",
+    "report": "epsgauge.reporting.report",
     "run": "epsgauge.runner.run",
     "sample_size": "epsgauge.stats.sizing",
 }
@@ -66,6 +69,7 @@ __all__ = [
     "SameData",
     "Scores",
     "Split",
+    "SplitPairs",
     "Tally",
     "audit",
     "compare",
@@ -74,6 +78,7 @@ __all__ = [
     "estimate_mu",
     "intervals",
     "largest_eps",
+    "report",
     "run",
     "sample_size",
 ]

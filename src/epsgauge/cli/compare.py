@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, console, print_json
 
 
@@ -26,13 +27,18 @@ def compare(
     percentile: Annotated[float | None, typer.Option(help="This percentile for all, fixed beforehand.")] = None,
     target_fpr: Annotated[float | None, typer.Option(help="Choose for this FPR instead of the largest bound.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw the CDFs into this .svg, .png or .pdf file.")] = None,
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs: intervals, CDFs, and the largest difference of each CDF against the first."""
     from epsgauge.auditing.compare import compare as compare_runs
     from epsgauge.reporting.compare import picture, show
+    from epsgauge.reporting.report import checked
+    from epsgauge.reporting.report import report as write
     from epsgauge.runner.view import Run
 
+    if report is not None:
+        checked(report)  # before the look, which is logged
     found = compare_runs(
         [Run.open(folder) for folder in folders], rule=rule.value, percentile=percentile, target_fpr=target_fpr
     )
@@ -40,9 +46,13 @@ def compare(
         from epsgauge.figures import draw
 
         draw.save(draw.cdfs(picture(found)), figure)
+    if report is not None:
+        write(found, out=report)
     if as_json:
         print_json(found.to_json())
         return
     show(found, console())
     if figure is not None:
         typer.echo(f"figure: {figure}", err=True)
+    if report is not None:
+        typer.echo(f"report: {report}", err=True)

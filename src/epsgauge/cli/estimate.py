@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from epsgauge.cli.report import ReportFile
 from epsgauge.errors import InvalidInput
 
 
@@ -32,6 +33,7 @@ def estimate(
     claimed_mu: Annotated[float | None, typer.Option(help="The same for --quantity mu.")] = None,
     prior: Annotated[tuple[float, float], typer.Option(help="Shapes of the Beta prior of both rates.")] = (0.5, 0.5),
     figure: Annotated[Path | None, typer.Option(help="Also draw it into this .svg, .png or .pdf file.")] = None,
+    report: ReportFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Estimate the ε, δ or μ that an attack with these counts shows."""
@@ -61,6 +63,10 @@ def estimate(
         from epsgauge.figures import draw
 
         draw.save(draw.density(answer.picture()), figure)
+    if report is not None:
+        from epsgauge.reporting.report import report as write
+
+        write(answer, out=report)
     if as_json:
         typer.echo(json.dumps(to_json(answer), indent=2, ensure_ascii=False))
         return
@@ -69,6 +75,8 @@ def estimate(
     show(answer, Console(highlight=False))
     if figure is not None:
         typer.echo(f"figure: {figure}", err=True)
+    if report is not None:
+        typer.echo(f"report: {report}", err=True)
 
 
 def _number(name: str, text: str) -> float:

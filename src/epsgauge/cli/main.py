@@ -20,10 +20,12 @@ from epsgauge.cli.demo import demo
 from epsgauge.cli.estimate import estimate
 from epsgauge.cli.export import export
 from epsgauge.cli.init import init
+from epsgauge.cli.report import report
 from epsgauge.cli.run import run
 from epsgauge.cli.scores import scores
 from epsgauge.cli.size import size
 from epsgauge.cli.status import status
+from epsgauge.cli.view import view
 from epsgauge.errors import EpsgaugeError
 
 app = typer.Typer(
@@ -34,7 +36,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo, init, check, run, status, audit, compare, export, scores, estimate, size, calibrate):
+GROUPS = (demo, init, check, run, status, audit, report, compare, view, export, scores, estimate, size, calibrate)
+for command in GROUPS:
     app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")
 

@@ -1,0 +1,113 @@
+"""The calculator: four counts in, posterior out. The address carries the counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from epsgauge.errors import InvalidInput
+from epsgauge.figures import bars, contours, density, ruler, web
+from epsgauge.reporting.viewer.render import page
+from epsgauge.stats import checks
+from epsgauge.stats.cautions import cautions
+from epsgauge.stats.methods import QUICK, Intervals, intervals_of
+from epsgauge.stats.posterior import estimate
+from epsgauge.stats.tally import Tally
+
+CELLS = {
+    "tp": "b = 1, guessed 1",
+    "fn": "b = 1, guessed 0",
+    "fp": "b = 0, guessed 1",
+    "tn": "b = 0, guessed 0",
+}
+# An attack of the paper, so that the page shows something before a count is typed.
+EXAMPLE = {"tp": "31", "tn": "996", "fp": "5", "fn": "968", "delta": "1e-5", "level": "0.9", "claimed": ""}
+MOST = 10**9
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was typed."""
+
+    tally: Tally
+    delta: float
+    level: float
+    claimed: float | None
+
+    @classmethod
+    def parse(cls, query: Mapping[str, str]) -> Question:
+        cells = {name: _whole(name, query.get(name, "")) for name in CELLS}
+        level = number("level", query.get("level") or EXAMPLE["level"])
+        claimed = (query.get("claimed") or "").strip()
+        return cls(
+            Tally(**cells),
+            float(checks.delta(number("delta", query.get("delta") or EXAMPLE["delta"]))),
+            checks.level(level),
+            float(checks.eps(number("claimed", claimed), "claimed")) if claimed else None,
+        )
+
+
+def typed(query: Mapping[str, str]) -> dict[str, str]:
+    """What the fields of the page hold: what its address carries, else the example."""
+    if not any(name in query for name in CELLS):
+        return dict(EXAMPLE)
+    return {name: query.get(name, "" if name in CELLS else value)[:40] for name, value in EXAMPLE.items()}
+
+
+def intervals_now(question: Question, *, late: bool) -> Intervals:
+    """Every method's interval; the exact one only where there is time for it."""
+    posterior = estimate(question.tally, delta=question.delta)
+    return intervals_of(posterior, level=question.level, methods=(*QUICK, "exact") if late else QUICK)
+
+
+def pictures(question: Question, result: Intervals) -> dict[str, str]:
+    """Of the counts alone."""
+    posterior, level, claimed = result.posterior, question.level, question.claimed
+    shown = [
+        density.Bar(bar.method, bar.label, bar.promise, bar.low, bar.high) for bar in bars.bars_of_counts(result).bars
+    ]
+    view = density.density(posterior, level=level, claimed=claimed, bars=shown)
+    draw: dict[str, Callable[[], str]] = {
+        "ruler": lambda: web.ruler(ruler.ruler_of_counts(result, claimed), prefix="ruler"),
+        "density": lambda: web.density(view, prefix="density"),
+        "bars": lambda: web.bars(_bars(result, claimed), prefix="bars"),
+        "contours": lambda: web.contours(contours.contours(posterior, level=level), prefix="contours"),
+    }
+    return {name: _drawn(make) for name, make in draw.items()}
+
+
+def _bars(result: Intervals, claimed: float | None) -> bars.Bars:
+    """With a place for the exact bound while it is computed."""
+    drawn = bars.bars_of_counts(result, claimed)
+    if any(bar.method == "exact" for bar in drawn.bars):
+        return drawn
+    waits = bars.MethodBar("exact", "Exact, pending", "guaranteed", 0.0, math.inf, (), "pending")
+    return replace(drawn, bars=(*drawn.bars, waits))
+
+
+def warnings(result: Intervals) -> tuple[str, ...]:
+    return tuple(cautions(result))
+
+
+def _drawn(draw: Callable[[], str]) -> str:
+    try:
+        return Markup(draw())
+    except InvalidInput as reason:
+        return Markup(page("absent.html.j2", reason=str(reason)))
+
+
+def _whole(name: str, text: str) -> int:
+    cleaned = text.strip()
+    if not (cleaned.isascii() and cleaned.isdigit()) or int(cleaned[:20]) > MOST:
+        raise InvalidInput(f"{name.upper()} must be a whole number from 0 to {MOST:,}, but got {text[:40]!r}.")
+    return int(cleaned)
+
+
+def number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"{name} must be a number, but got {text[:40]!r}.") from None

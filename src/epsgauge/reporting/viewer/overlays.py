@@ -1,0 +1,72 @@
+"""Several runs over each other: their distribution functions of ε, by the rules of `epsgauge compare`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from markupsafe import Markup
+
+from epsgauge.attacks.table import ATTACKS
+from epsgauge.auditing.compare import Comparison, compare
+from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.figures import web
+from epsgauge.reporting import words
+from epsgauge.reporting.compare import picture
+from epsgauge.reporting.viewer.calculator import number
+from epsgauge.reporting.viewer.runs import Folder, stamp_of
+from epsgauge.reporting.viewer.seen import Seen
+
+KEPT = 8
+MOST = 12  # runs in one picture
+Rule = Literal["shared", "best"]
+
+
+class Overlays:
+    """The last comparisons; `compare` logs a look at each run, so that the same one is not made twice."""
+
+    def __init__(self, folder: Folder, seen: Seen) -> None:
+        self.folder = folder
+        self.seen = seen
+        self._kept: OrderedDict[Any, Comparison] = OrderedDict()
+
+    def values(self, session: str, ids: list[str], query: Mapping[str, str]) -> dict[str, Any]:
+        """What the page shows: which runs can be chosen, and the picture or why there is none."""
+        ids = list(dict.fromkeys(ids))
+        standings = [self.folder.standing(run_id) for run_id in self.folder.ids()]
+        asked = {s.id for s in standings if s.id in ids and not self.seen.may_see(session, s) and not s.trouble}
+        values: dict[str, Any] = {
+            "standings": standings,
+            "chosen": ids,
+            "unopened": [s for s in standings if s.id in asked],
+            "attacks": tuple(ATTACKS),
+            "query": {name: query.get(name, "")[:40] for name in ("rule", "attack", "delta", "level")},
+            "found": None,
+            "svg": None,
+            "trouble": None,
+            "words": words.cdfs(),
+        }
+        if not ids or asked:
+            return values
+        try:
+            found = self._compared(ids, query)
+            svg = Markup(web.cdfs(picture(found), prefix="cdfs"))
+        except EpsgaugeError as error:
+            return {**values, "trouble": str(error)}
+        return {**values, "found": found, "svg": svg}
+
+    def _compared(self, ids: list[str], query: Mapping[str, str]) -> Comparison:
+        if len(ids) > MOST:
+            raise InvalidInput(f"at most {MOST} runs are overlaid, but got {len(ids)}. Choose fewer.")
+        rule: Rule = "best" if query.get("rule") == "best" else "shared"
+        settings: dict[str, Any] = {n: number(n, query[n]) for n in ("delta", "level") if query.get(n)}
+        if query.get("attack"):
+            settings["attack"] = query["attack"]
+        runs = [self.folder.open(run_id) for run_id in ids]
+        key = (tuple((run_id, stamp_of(r.path)) for run_id, r in zip(ids, runs, strict=True)), rule, str(settings))
+        if key not in self._kept:
+            self._kept[key] = compare(runs, rule=rule, **settings)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return self._kept[key]

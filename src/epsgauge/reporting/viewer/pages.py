@@ -1,0 +1,168 @@
+"""The pages of the viewer and what their scripts ask for; every number is computed here, by the library."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from epsgauge.errors import EpsgaugeError
+from epsgauge.figures import web
+from epsgauge.reporting.viewer import calculator, upload
+from epsgauge.reporting.viewer.explore import Moved
+from epsgauge.reporting.viewer.render import page
+from epsgauge.reporting.viewer.render import sentence as said
+from epsgauge.reporting.viewer.runs import Folder
+from epsgauge.reporting.viewer.show import Show
+
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+NOT_FOUND = "There is no such page here. All runs are on the first page."
+
+
+class Pages:
+    """Answers requests that the guard let through."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.show = Show(folder)
+
+    def app(self) -> Starlette:
+        routes: dict[str, Callable[[Request], Response]] = {
+            "/": self.list,
+            "/run": self.run,
+            "/overlay": self.overlay,
+            "/calculator": self.calculator,
+            "/api/list": self.list_now,
+            "/api/verdict": self.verdict,
+            "/api/progress": self.progress,
+            "/api/results": self.results,
+            "/api/explore": self.explore,
+            "/api/calculator": self.calculate,
+        }
+        return Starlette(
+            routes=[
+                *(Route(path, _answered(endpoint), methods=["GET"]) for path, endpoint in routes.items()),
+                Route("/api/open", _answered(self.open), methods=["POST"]),
+                Route("/api/scores", self.scores, methods=["POST"]),
+                *(Route(f"/static/{name}", _file(body, kind)) for name, (body, kind) in _static().items()),
+            ],
+            exception_handlers={HTTPException: _not_found, Exception: _failed},
+        )
+
+    # pages
+
+    def list(self, request: Request) -> Response:
+        rows, standings = self.show.rows(_session(request))
+        return HTMLResponse(page("list.html.j2", folder=str(self.folder.root), rows=rows, standings=standings))
+
+    def run(self, request: Request) -> Response:
+        run_id = request.query_params.get("id", "")
+        standing = self.folder.standing(run_id)
+        status = 404 if standing.trouble else 200
+        return HTMLResponse(page("run.html.j2", s=standing, may_see=self._may_see(request, run_id)), status)
+
+    def overlay(self, request: Request) -> Response:
+        query = request.query_params
+        values = self.show.overlay(_session(request), query.getlist("id"), query)
+        return HTMLResponse(page("overlay.html.j2", **values))
+
+    def calculator(self, request: Request) -> Response:
+        typed = calculator.typed(request.query_params)
+        return HTMLResponse(page("calculator.html.j2", typed=typed, cells=calculator.CELLS, limit=upload.MOST_BYTES))
+
+    # what scripts ask for
+
+    def list_now(self, request: Request) -> Response:
+        return JSONResponse({"parts": {"rows": self.show.rows(_session(request))[0]}})
+
+    def verdict(self, request: Request) -> Response:
+        return JSONResponse({"html": self.show.verdict_cell(_session(request), request.query_params.get("id", ""))})
+
+    def progress(self, request: Request) -> Response:
+        return JSONResponse(self.show.progress(_session(request), request.query_params.get("id", "")))
+
+    def results(self, request: Request) -> Response:
+        return JSONResponse(self.show.results(_session(request), request.query_params.get("id", "")))
+
+    def explore(self, request: Request) -> Response:
+        query = request.query_params
+        moved, late, turn = Moved.parse(query), query.get("late") == "1", query.get("turn", "0")
+        return JSONResponse(self.show.explored(_session(request), query.get("id", ""), moved, late=late, turn=turn))
+
+    def calculate(self, request: Request) -> Response:
+        query = request.query_params
+        question, late, turn = calculator.Question.parse(query), query.get("late") == "1", query.get("turn", "0")
+        return JSONResponse(self.show.calculated(_session(request), question, late=late, turn=turn))
+
+    def open(self, request: Request) -> Response:
+        """The one thing that a page can change: from here on it shows results of a run that is not finished."""
+        ids = request.query_params.getlist("id")
+        for run_id in ids:
+            self.folder.path(run_id)
+        self.show.seen.open(_session(request), ids)
+        return JSONResponse({"opened": len(ids)})
+
+    async def scores(self, request: Request) -> Response:
+        query = request.query_params
+        try:
+            raw = await upload.taken(request.stream(), request.headers.get("content-length"))
+            return JSONResponse(await run_in_threadpool(self.show.scores, raw, query.get("name", ""), query))
+        except EpsgaugeError as error:
+            return _sentence(request, str(error), 400)
+
+    def _may_see(self, request: Request, run_id: str) -> bool:
+        return self.show.seen.may_see(_session(request), self.folder.standing(run_id))
+
+
+def _session(request: Request) -> str:
+    return str(request.state.session)
+
+
+def _answered(endpoint: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """In a thread of its own; whatever is wrong with a run or an input is one sentence, on a page or for a script."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await run_in_threadpool(endpoint, request)
+        except EpsgaugeError as error:
+            return _sentence(request, str(error), 400)
+
+    return answer
+
+
+def _sentence(request: Request, sentence: str, status: int) -> Response:
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": said(sentence)}, status)
+    return HTMLResponse(page("closed.html.j2", sentence=said(sentence), again="/"), status)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    return _sentence(request, NOT_FOUND, status)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    traceback.print_exception(error, file=sys.stderr)  # a mistake of ours: shown whole, in the terminal alone
+    return _sentence(request, f"The viewer failed ({type(error).__name__}). The terminal says more.", 500)
+
+
+def _static() -> dict[str, tuple[bytes, str]]:
+    """Style and scripts, read once: no path of a request ever reaches the disk."""
+    folder = files("epsgauge.reporting.viewer").joinpath("static")
+    found = {f.name: (f.read_bytes(), TYPES[f".{f.name.rpartition('.')[2]}"]) for f in folder.iterdir()}
+    return {**found, "figures.css": (web.STYLE.encode(), TYPES[".css"])}
+
+
+def _file(body: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    async def send(request: Request) -> Response:
+        return Response(body, media_type=kind)
+
+    return send

@@ -1,0 +1,48 @@
+"""Templates of the viewer, escaped by Jinja2; only pictures drawn by `figures.web` pass as they are."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from epsgauge.reporting.numbers import duration, interval_text, probability, short
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("epsgauge.reporting.viewer"),
+        autoescape=select_autoescape(("html.j2",), default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "short": lambda value: short(float(value)),
+        "interval": lambda row: interval_text(float(row.low), float(row.high)),
+        "probability": lambda value: probability(float(value)),
+        "duration": duration,
+        "percent": level_text,
+        "log10": math.log10,
+        "sentence": sentence,
+        "count": lambda n, word: f"{int(n):,} {word}{'' if int(n) == 1 else 's'}",
+    }
+    return environment
+
+
+def page(template: str, **values: Any) -> str:
+    """One template with its values."""
+    return _environment().get_template(template).render(**values)
+
+
+def level_text(level: float) -> str:
+    """A level as 90 % or 99.5 %."""
+    return f"{100 * level:.12g} %"
+
+
+def sentence(text: str) -> str:
+    """What the library says, as a sentence on a page."""
+    return text[:1].upper() + text[1:]

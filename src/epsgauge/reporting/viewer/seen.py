@@ -1,0 +1,35 @@
+"""What a session has seen of each run: results of an unfinished run are asked for, and every look is logged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epsgauge.reporting.viewer.runs import Standing
+from epsgauge.runner.view import Run
+
+KIND = "view"
+
+
+class Seen:
+    """Which runs a session opened before they were finished, and which looks were logged."""
+
+    def __init__(self) -> None:
+        self._opened: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str, int]] = set()
+
+    def may_see(self, session: str, standing: Standing) -> bool:
+        return standing.finished or (session, standing.id) in self._opened
+
+    def open(self, session: str, ids: Iterable[str]) -> None:
+        """Somebody read what a look costs, and asked for it."""
+        self._opened |= {(session, run_id) for run_id in ids}
+
+    def look(self, session: str, run_id: str, run: Run) -> bool:
+        """Log that results are shown, once a session for each number of models; False where that cannot be done."""
+        key = (session, run_id, run.n_done)
+        if key in self._logged:
+            return True
+        if not run.log_look(KIND):
+            return False
+        self._logged.add(key)
+        return True

@@ -1,0 +1,64 @@
+import { ask, by, latest, problem, put, say } from "/static/parts.js";
+
+const form = by("counts");
+let turn = 0, waiting;
+
+const typed = () => Object.fromEntries(new FormData(form));
+
+const compute = latest(async () => {
+  const mine = { ...typed(), turn: String(++turn) };
+  clearTimeout(waiting);
+  try {
+    shown(await ask("/api/calculator", mine), mine);
+    problem(null);
+  } catch (error) { problem(error); }
+});
+
+function shown(found, mine) {
+  if (found.stale || mine.turn !== String(turn)) return;
+  put(found.parts);
+  by("answers").dataset.shown = mine.turn;
+  by("answers").dataset.pending = found.pending ? "yes" : "no";
+  if (found.pending) waiting = setTimeout(() => late(mine), 250);
+  else say(by("said").textContent.replace(/\s+/g, " "));
+}
+
+async function late(mine) {
+  try { shown(await ask("/api/calculator", { ...mine, late: "1" }), mine); } catch (error) { problem(error); }
+}
+
+function address() {
+  const counts = Object.entries(typed()).filter(([, value]) => value !== "");
+  history.replaceState(null, "", `/calculator?${new URLSearchParams(counts)}`);
+}
+
+form.addEventListener("input", () => { address(); compute(); });
+form.addEventListener("submit", (event) => { event.preventDefault(); address(); compute(); });
+
+async function read(file) {
+  if (!file) return;
+  const { delta, level, claimed } = typed();
+  by("reading").textContent = `Reading ${file.name} …`;
+  try {
+    const query = new URLSearchParams({ name: file.name, adjacency: by("adjacency").value, delta, level, claimed });
+    const found = await ask(`/api/scores?${query}`, {}, { method: "POST", body: file });
+    put(found.parts);
+    by("reading").textContent = `${file.name} was read: its audit stands below.`;
+    by("dropped").focus();
+    by("dropped").scrollIntoView();
+    problem(null);
+  } catch (error) {
+    by("reading").textContent = "";
+    problem(error);
+    by("problem").scrollIntoView({ block: "center" });
+  }
+}
+
+by("file").addEventListener("change", (event) => read(event.target.files[0]));
+const drop = by("drop");
+for (const kind of ["dragover", "drop"]) document.addEventListener(kind, (event) => event.preventDefault());
+drop.addEventListener("dragover", () => drop.classList.add("over"));
+drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+drop.addEventListener("drop", (event) => { drop.classList.remove("over"); read(event.dataTransfer.files[0]); });
+
+compute();

@@ -1,0 +1,56 @@
+"""A real browser for tests: Debian's Chromium, driven by Playwright. Where it is missing, tests skip and say why."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+REQUIRED = os.environ.get("EPSGAUGE_BROWSER") == "required"
+
+
+def _missing():
+    """Why there is no browser; None if there is one."""
+    if not CHROMIUM.exists():
+        return f"there is no {CHROMIUM}: `make browser` installs it"
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        return "Playwright is not installed: pip install playwright"
+    return None
+
+
+@pytest.fixture(scope="session")
+def browser():
+    missing = _missing()
+    if missing and REQUIRED:
+        pytest.fail(f"EPSGAUGE_BROWSER=required, but {missing}")
+    if missing:
+        pytest.skip(missing)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def problems():
+    """What a page complained of; a test that expects a complaint takes it out."""
+    return []
+
+
+@pytest.fixture
+def page(browser, problems):
+    """A page of its own context; the test fails if a script fails or anything is said to be an error."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(60_000)
+    shown = context.new_page()
+    shown.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    shown.on("pageerror", lambda error: problems.append(str(error)))
+    shown.on("dialog", lambda dialog: (problems.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+    yield shown
+    context.close()
+    assert problems == []
