@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests figures oracle benchmark soak proofs clean
+.PHONY: demo test lint types imports tests docs browser figures oracle benchmark soak proofs clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
@@ -26,6 +26,14 @@ imports: $(VENV)/installed
 tests: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
+# The documentation as a site in build/docs; a warning is an error
+docs: $(VENV)/installed
+	$(BIN)/sphinx-build -W -q -b html -d build/doctrees docs build/docs
+
+# A browser for the tests of report and viewer, which skip without one
+browser:
+	@test -x /usr/bin/chromium || (apt-get update -q && apt-get install -y -q --no-install-recommends chromium)
+
 # The paper's tables and figures, remade
 figures: $(VENV)/installed
 	$(BIN)/epsgauge reproduce tables
@@ -44,6 +52,7 @@ benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/thresholds.py
+	$(BIN)/python benchmarks/viewer.py
 
 # A real run killed KILLS times with SIGKILL, resumed, and compared with one that was left alone
 KILLS ?= 100

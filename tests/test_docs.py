@@ -1,0 +1,161 @@
+"""The documentation builds without a warning, loads nothing from elsewhere, and leaves nothing public out."""
+
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import epsgauge as eg
+from epsgauge.cli.main import app
+from epsgauge.games.settings import GameSettings
+from epsgauge.runner.plan import AuditSettings, ExecutionSettings, Plan
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+TEMPLATE = ROOT / "src/epsgauge/cli/templates/opacus"
+ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "COLUMNS": "88"}
+# What a page loads by itself; an <a> is followed only if somebody clicks it.
+LOADS = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+    "link": "href",
+}
+ELSEWHERE = re.compile(r"^\s*([a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
+IN_CSS = re.compile(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The pages as `make docs` builds them; a warning is an error."""
+    out = tmp_path_factory.mktemp("docs")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-d", str(out / "doctrees")]
+    done = subprocess.run(
+        [*command, str(DOCS), str(out / "html")], capture_output=True, text=True, env=ENVIRONMENT, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return out / "html"
+
+
+class Loads(HTMLParser):
+    """Collects what a page loads."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        value = dict(attrs).get(LOADS.get(tag, ""))
+        if value:
+            self.found.append(value)
+
+
+def loads(text):
+    parser = Loads()
+    parser.feed(text)
+    styles = [a or b for a, b in IN_CSS.findall(text)]
+    return [value for value in parser.found + styles if ELSEWHERE.match(value)]
+
+
+def test_what_counts_as_loaded():
+    assert loads('<script src="https://x.org/a.js"></script><img src="//x.org/i.png">') == [
+        "https://x.org/a.js",
+        "//x.org/i.png",
+    ]
+    assert loads("<style>@import 'https://x.org/a.css'; b { src: url(http://x.org/f.woff) }</style>")
+    assert loads('<a href="https://x.org">x</a><img src="a.png"><link href="_static/a.css">') == []
+
+
+def test_the_site_loads_nothing_from_elsewhere(site):
+    pages = [*site.rglob("*.html"), *site.rglob("*.css")]
+    assert len(pages) > 20
+    assert {str(page): found for page in pages if (found := loads(page.read_text()))} == {}
+
+
+def test_every_page_is_built(site):
+    assert {path.stem for path in DOCS.glob("*.md")} <= {path.stem for path in site.glob("*.html")}
+
+
+def test_links_of_the_readme_and_contributing():
+    for name in ("README.md", "CONTRIBUTING.md"):
+        links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text())
+        assert links
+        assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+# The reference
+
+
+def test_the_reference_has_every_public_name(site):
+    named = re.findall(r"^\.\. auto\w+:: epsgauge\.(\w+)", (DOCS / "reference.md").read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(eg.__all__)
+    page = (site / "reference.html").read_text()
+    for name in eg.__all__:
+        assert f'id="epsgauge.{name}"' in page
+    assert "TypeAliasForwardRef" not in page
+
+
+@pytest.mark.parametrize("kind", [eg.Audit, eg.Run])
+def test_the_reference_has_every_field(kind):
+    table = (DOCS / "reference.md").read_text().split(f"| field of `{kind.__name__}` |")[1].split("\n\n")[0]
+    named = {name for row in table.split("\n")[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == {field.name for field in dataclasses.fields(kind)}
+
+
+@pytest.mark.parametrize(
+    ("title", "keys"),
+    [
+        ("The plan itself", {*Plan.model_fields, "small"} - {"folder"}),
+        ("`[game]`", set(GameSettings.model_fields)),
+        ("`[audit]`", set(AuditSettings.model_fields)),
+        ("`[execution]`", set(ExecutionSettings.model_fields)),
+    ],
+)
+def test_every_key_of_a_plan_is_explained(title, keys):
+    section = (DOCS / "plan.md").read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    named = {key for row in re.findall(r"^\| (`.+?) \|", section, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)}
+    assert named == keys
+
+
+def test_every_command_is_in_the_table():
+    named = re.findall(r"^\| `epsgauge (\w+)", (DOCS / "commands.md").read_text(), re.MULTILINE)
+    have = {c.name or c.callback.__name__ for c in app.registered_commands}
+    have |= {group.name or group.typer_instance.info.name for group in app.registered_groups}
+    assert set(named) == have
+
+
+# The page on Opacus
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_first_pipeline_is_that_of_init():
+    template = (TEMPLATE / "mypipeline.py").read_text()
+    assert template.split('"""\n\n')[1] == blocks("opacus.md", "py")[0]
+
+
+def test_the_pipeline_with_a_canary_runs(tmp_path):
+    """As the page has it, with fewer models."""
+    shutil.copy(TEMPLATE / "train.py", tmp_path)
+    (tmp_path / "mypipeline.py").write_text(blocks("opacus.md", "py")[1])
+    head = (TEMPLATE / "plan.toml").read_text().split("[game]")[0].replace("n_models = 300", "n_models = 4")
+    plan = head + blocks("opacus.md", "toml")[0].replace("fit_models = 50", "fit_models = 2")
+    (tmp_path / "plan.toml").write_text(plan)
+    command = [sys.executable, "-m", "epsgauge", "run", "plan.toml", "--out", "run", "--workers", "1", "--blind"]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path)
+    assert "4 of 4 models done" in done.stdout, done.stderr
+    audit = eg.audit(eg.Run.open(tmp_path / "run"), rule="given", threshold=0.5)
+    assert audit.claim.eps == pytest.approx(2.745, abs=0.001)
