@@ -231,3 +231,17 @@ def test_bad_trainers(call, message):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert message in str(caught.value)
+
+
+def test_the_last_digits_of_a_release_betray_nothing():
+    """Beyond both values the log-likelihood ratio of Laplace noise is ε or −ε, exactly, whatever was released."""
+    law, rng = Laplace(1.0), np.random.default_rng(0)
+    for value in (0.0, 1.0):
+        released = np.array([law.sample(value, rng) for _ in range(4000)])
+        ratio = law.log_density(released, 1.0) - law.log_density(released, 0.0)
+        beyond = (released > 1) | (released < 0)
+        assert beyond.sum() > 1000
+        assert set(np.unique(ratio[beyond])) == {-1.0, 1.0}
+    noisy = np.array([rng.laplace(0.0, 1.0) for _ in range(4000)])
+    ratio = law.log_density(noisy, 1.0) - law.log_density(noisy, 0.0)
+    assert len(np.unique(ratio[(noisy > 1) | (noisy < 0)])) > 2  # without the grid

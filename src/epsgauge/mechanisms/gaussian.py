@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special
 
-from epsgauge.mechanisms.mechanism import Mechanism
+from epsgauge.mechanisms.mechanism import Mechanism, on_grid
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
@@ -33,7 +33,7 @@ class Gaussian(Mechanism):
         return 1.0 / self.sigma
 
     def sample(self, value: float, rng: np.random.Generator) -> float:
-        return float(rng.normal(value, self.sigma))
+        return on_grid(rng.normal(value, self.sigma))
 
     def log_density(self, output: ArrayLike, value: ArrayLike) -> Floats:
         z = (np.asarray(output) - checks.numbers("value", value)) / self.sigma

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsgauge.mechanisms.mechanism import Mechanism
+from epsgauge.mechanisms.mechanism import Mechanism, on_grid
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
@@ -27,7 +27,7 @@ class Laplace(Mechanism):
         positive("eps", self.eps)
 
     def sample(self, value: float, rng: np.random.Generator) -> float:
-        return float(rng.laplace(value, 1.0 / self.eps))
+        return on_grid(rng.laplace(value, 1.0 / self.eps))
 
     def log_density(self, output: ArrayLike, value: ArrayLike) -> Floats:
         out: Floats = math.log(self.eps / 2.0) - self.eps * np.abs(np.asarray(output) - checks.numbers("value", value))

@@ -11,6 +11,18 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.mechanisms.privacy import KnownPrivacy
 from epsgauge.stats.arrays import Floats
 
+# Releases are multiples of this: exact in floating point up to 4096, also after 1 is taken off.
+GRID = 2.0**-40
+
+
+def on_grid(output: float) -> float:
+    """The nearest multiple of GRID.
+
+    In floating point the last digits of a sum betray its terms (Mironov 2012), and an attack that compares likelihoods
+    does find them.
+    """
+    return float(np.round(output / GRID) * GRID)
+
 
 class Mechanism(ABC):
     """Releases a number v, the sum of the data's values, with noise.

@@ -12,7 +12,7 @@ from scipy import special
 
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import beta, checks
-from epsgauge.stats.arrays import Bools, Floats
+from epsgauge.stats.arrays import Floats
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.law import Law
 
@@ -63,16 +63,20 @@ class Joint:
         """Outline of the highest-density set with this mass, as rows (FNR, FPR), closed."""
         if _bathtub(self.fnr) or _bathtub(self.fpr):
             raise InvalidInput("a contour needs at least one sample of each class, but one class has none.")
-        level, x_mode, y_mode = self.level_of_mass(mass), _mode(self.fnr), _mode(self.fpr)
+        level = np.log(self.level_of_mass(mass))
 
-        def inside(x: Floats, y: Floats) -> Bools:
-            # at 0 and at 1 a density may be infinite, or 0, or the product of both
-            return np.greater_equal(self.pdf(np.clip(x, EDGE, 1 - EDGE), np.clip(y, EDGE, 1 - EDGE)), level)
+        # at 0 and at 1 a density may be infinite, or 0, or the product of both
+        def fnr(x: Floats) -> Floats:
+            return _log_density(self.fnr, np.clip(x, EDGE, 1 - EDGE))
 
-        x_low, x_high = _reach(lambda x: inside(x, np.array([y_mode])), np.array([x_mode]))
+        def fpr(y: Floats) -> Floats:
+            return _log_density(self.fpr, np.clip(y, EDGE, 1 - EDGE))
+
+        x_mode, y_mode = np.array([_mode(self.fnr)]), _mode(self.fpr)
+        x_low, x_high = _reach(fnr, level - fpr(np.array([y_mode])), x_mode)
         # points crowd at both ends, where the outline turns
         x = x_low + (x_high - x_low) * (0.5 - 0.5 * np.cos(np.linspace(0, np.pi, points)))
-        y_low, y_high = _reach(lambda y: inside(x, y), np.full(points, y_mode))
+        y_low, y_high = _reach(fpr, level - fnr(x), np.full(points, y_mode))
         there, back = np.stack([x, y_low], axis=1), np.stack([x, y_high], axis=1)[::-1]
         return np.concatenate([there, back, there[:1]])
 
@@ -107,15 +111,12 @@ def _mode(shapes: tuple[float, float]) -> float:
     return 1.0 if b <= 1 else (a - 1) / (a + b - 2)
 
 
-def _reach(inside: Callable[[Floats], Bools], start: Floats) -> tuple[Floats, Floats]:
-    """How far below and above `start` a density stays inside its level set, by bisection; it falls from its mode."""
-    ends = []
-    for edge in (0.0, 1.0):
-        near, far = start, np.full(start.shape, edge)
-        near = np.where(inside(far), far, near)
-        for _ in range(50):
-            middle = 0.5 * (near + far)
-            good = inside(middle)
-            near, far = np.where(good, middle, near), np.where(good, far, middle)
-        ends.append(near)
-    return ends[0], ends[1]
+def _reach(density: Callable[[Floats], Floats], level: Floats, start: Floats) -> tuple[Floats, Floats]:
+    """How far below and above `start`, its mode, a log-density stays at `level` or above, by bisection."""
+    far = np.stack([np.zeros_like(start), np.ones_like(start)])
+    near = np.where(density(far) >= level, far, start)
+    for _ in range(50):
+        middle = 0.5 * (near + far)
+        good = density(middle) >= level
+        near, far = np.where(good, middle, near), np.where(good, far, middle)
+    return near[0], near[1]
