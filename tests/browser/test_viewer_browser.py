@@ -1,0 +1,287 @@
+"""The viewer in a real browser: sliders, a live run, hostile names, keys alone, a phone, and who is refused."""
+
+import re
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import epsgauge as eg
+from epsgauge.reporting.viewer.server import Viewer
+from epsgauge.runner.executors import InProcess
+
+HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>"
+AUDIT = {"attack": "difference", "verdict_method": "clopper-pearson"}
+GAME = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros"}
+RUNS = {"a": "plain", 'x"><svg onload=alert(3)>': HOSTILE}
+# Waits after its first models until it is let go on, so that no test depends on a time.
+LIVE = """
+import sys, time
+from pathlib import Path
+
+import epsgauge as eg
+from epsgauge.runner.executors import InProcess
+from epsgauge.trainers.mechanism import LaplaceTrainer
+
+out, gate = map(Path, sys.argv[1:])
+
+
+class Gated(LaplaceTrainer):
+    played = 0
+
+    def train(self, data, *, seed, size=None):
+        while Gated.played >= 40 and not gate.exists():
+            time.sleep(0.02)
+        Gated.played += 1
+        return super().train(data, seed=seed, size=size)
+
+
+game = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros"}
+audit = {"attack": "difference", "verdict_method": "clopper-pearson"}
+plan = eg.Plan(name="live", n_models=80, data="zeros", trainer=Gated(1.0), game=game, audit=audit)
+eg.run(plan, out=out, executor=InProcess())
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs")
+    for seed, (path, name) in enumerate(RUNS.items()):
+        trainer = {"use": "laplace", "eps": 1.0}
+        plan = eg.Plan(name=name, seed=seed, n_models=60, data="zeros", trainer=trainer, game=GAME, audit=AUDIT)
+        eg.run(plan, out=out / path, executor=InProcess())
+    return out
+
+
+@pytest.fixture
+def viewer(folder):
+    viewer = Viewer(folder)
+    thread = threading.Thread(target=viewer.serve, daemon=True)
+    thread.start()
+    yield viewer
+    viewer.stop()
+    thread.join(10)
+
+
+@pytest.fixture
+def at(viewer, page):
+    """Opens a page of the viewer, with the cookie."""
+    page.goto(viewer.address)
+    assert page.url == f"http://127.0.0.1:{viewer.port}/"  # the token has left the address
+
+    def open_page(path):
+        page.goto(f"http://127.0.0.1:{viewer.port}{path}")
+        return page
+
+    return open_page
+
+
+def settled(page):
+    """Once the pictures are those of the sliders, bounds included."""
+    page.wait_for_selector('#explore[data-pending="no"] #fig-density svg')
+
+
+def places(page):
+    """Where pictures and controls are."""
+    return page.eval_on_selector_all(
+        ".picture, .control", "all => all.map(e => { const r = e.getBoundingClientRect(); return [r.x, r.y, r.width] })"
+    )
+
+
+def test_the_list_leads_to_a_run_and_hostile_names_stay_text(at, page):
+    page.wait_for_selector("td[data-filled] .chip")
+    assert page.locator("#rows tr").count() == 2
+    assert page.locator("#rows tr:nth-child(2) th a").inner_text() == HOSTILE
+    assert page.locator("#rows tr:nth-child(2) .path").inner_text() == 'x"><svg onload=alert(3)>'
+    page.click("#rows tr:nth-child(2) th a")
+    settled(page)
+    assert page.locator("h1").inner_text() == HOSTILE
+    assert page.title() == f"{HOSTILE} · epsgauge"
+    page.goto(page.url.partition("/run")[0] + "/overlay?id=a&id=" + "x%22%3E%3Csvg+onload%3Dalert(3)%3E&rule=best")
+    assert page.locator("#fig-cdfs svg").is_visible()
+    assert HOSTILE in page.locator("#fig-cdfs").text_content()
+
+
+def test_a_slider_changes_the_pictures_and_not_the_verdict(at):
+    page = at("/run?id=a")
+    settled(page)
+    verdict, density, before = page.inner_html("#verdict"), page.inner_html("#fig-density"), places(page)
+    assert page.locator("#reset").is_disabled()
+    page.locator("#log_delta").fill("-2")
+    page.wait_for_selector("#said .chip.exploratory")
+    assert page.inner_text("#out-log_delta") == "0.01"
+    settled(page)
+    assert page.inner_html("#fig-density") != density
+    assert page.inner_html("#verdict") == verdict
+    assert places(page) == before  # nothing moved but what was to move
+    scores = page.inner_html("#fig-histogram")
+    page.locator("#percentile").fill("70")
+    page.wait_for_function("old => document.getElementById('fig-histogram').innerHTML !== old", arg=scores)
+    page.select_option("#method", "exact")
+    page.wait_for_function("() => document.getElementById('said').textContent.includes('Exact')")
+    settled(page)
+    assert places(page) == before
+    page.click("#reset")
+    page.wait_for_selector("#said .chip.plain")
+    assert page.inner_html("#fig-density") == density
+    assert page.inner_html("#verdict") == verdict
+
+
+def test_keys_are_enough(at, viewer):
+    page = at("/")
+    page.wait_for_selector("td[data-filled] .chip")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    for _ in range(2):  # the box of the first run, then its link
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "plain"
+    width = "getComputedStyle(document.activeElement).outlineWidth"
+    assert page.evaluate(width) == "3px"
+    page.keyboard.press("Enter")
+    settled(page)
+    while page.evaluate("document.activeElement.id") != "level":
+        page.keyboard.press("Tab")
+    assert page.evaluate(width) == "3px"
+    before, density = page.inner_text("#out-level"), page.inner_html("#fig-density")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("old => document.getElementById('out-level').textContent !== old", arg=before)
+    assert page.get_attribute("#level", "aria-valuetext") == page.inner_text("#out-level")
+    assert page.evaluate("document.activeElement.id") == "level"
+    page.wait_for_function("old => document.getElementById('fig-density').innerHTML !== old", arg=density)
+    # a screen reader hears it
+    page.wait_for_function("() => document.getElementById('live').textContent.includes('exploratory')")
+
+
+def test_everything_has_a_name(at):
+    for path in ("/", "/run?id=a", "/overlay?id=a", "/calculator"):
+        page = at(path)
+        if path.startswith("/run"):
+            settled(page)
+        nameless = page.evaluate(
+            """[...document.querySelectorAll('input, select, button, a, svg, progress')].filter(e => {
+                const by = (e.getAttribute('aria-labelledby') || '').split(/\\s+/).map(i => document.getElementById(i));
+                const text = by.map(n => n?.textContent || '').join('') || e.getAttribute('aria-label') ||
+                    [...(e.labels || [])].map(l => l.textContent).join('') || e.textContent;
+                return !text.trim();
+            }).map(e => e.outerHTML)"""
+        )
+        assert nameless == []
+        ids = page.eval_on_selector_all("[id]", "all => all.map(e => e.getAttribute('id'))")
+        assert sorted(ids) == sorted(set(ids))
+        assert page.get_attribute("html", "lang") == "en"
+        assert page.locator("h1").count() == 1
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(at, page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("/", "/run?id=a", "/overlay?id=a", "/calculator"):
+        at(path)
+        if path.startswith("/run"):
+            settled(page)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, path
+
+
+def test_a_live_run_advances(at, page, folder, tmp_path, problems):
+    gate = tmp_path / "go"
+    script = tmp_path / "live.py"
+    script.write_text(LIVE)
+    out = folder / "live"
+    with subprocess.Popen([sys.executable, str(script), str(out), str(gate)]) as training:
+        try:
+            page.wait_for_selector('#rows tr[data-id="live"] .chip.running')
+            page.wait_for_selector('#rows tr[data-id="live"] progress[value="40"]')
+            assert "open the run" in page.inner_text('#rows tr[data-id="live"] .verdict')
+            page.click('#rows tr[data-id="live"] th a')
+            page.wait_for_function("() => document.getElementById('done')?.textContent === '40'")
+            assert page.locator("#results").is_hidden()
+            assert eg.Run.open(out).looks == []
+            page.click("#open")
+            settled(page)
+            assert "holds at every moment" in page.inner_text("#verdict")
+            first = page.inner_html("#fig-narrowing")
+            gate.touch()
+            page.wait_for_selector('#run[data-state="complete"]')
+            page.wait_for_function("old => document.getElementById('fig-narrowing').innerHTML !== old", arg=first)
+            page.wait_for_function("() => document.getElementById('done').textContent === '80'")
+            page.wait_for_function("() => !document.getElementById('verdict').textContent.includes('every moment')")
+            assert training.wait(60) == 0
+        finally:
+            training.kill()
+    seen = [(look["kind"], look["n_done"]) for look in eg.Run.open(out).looks]
+    assert seen[0] == ("view", 40)
+    assert seen[-1] == ("view", 80)
+    assert len(seen) == len(set(seen))
+    for file in out.iterdir():
+        file.unlink()
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "moved or deleted" in page.inner_text("#problem")
+    assert all("400" in text for text in problems)
+    problems.clear()
+
+
+def test_the_calculators_address_carries_the_counts_and_never_the_token(at, viewer, page, browser, problems):
+    at("/calculator?tp=6&fn=4&fp=1&tn=9")
+    page.wait_for_selector('#answers[data-pending="no"] #fig-density svg')
+    for name, count in {"tp": "60", "fn": "40", "fp": "10", "tn": "90"}.items():
+        page.fill(f"#{name}", count)
+    page.fill("#delta", "1e-6")
+    page.wait_for_function("() => document.getElementById('said').textContent.includes('1e-06')")
+    page.wait_for_selector('#answers[data-pending="no"]')
+    address, said = page.url, page.inner_text("#said")
+    assert address.endswith("/calculator?tp=60&fn=40&fp=10&tn=90&delta=1e-6&level=0.9")
+    ends = eg.estimate(eg.Tally(tp=60, fn=40, fp=10, tn=90), delta=1e-6).interval(0.9)
+    assert f"[{ends.low:.3f}, {ends.high:.3f}]" in said
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector('#answers[data-pending="no"] #fig-density svg')
+    assert page.inner_text("#said") == said
+    assert page.input_value("#tp") == "60"
+    page.fill("#tp", "-3")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert page.inner_text("#problem").startswith("TP must be a whole number")
+    assert all("400" in text for text in problems)
+    problems.clear()
+
+
+def test_a_dropped_file_is_judged(at, tmp_path):
+    rows = [f"{i % 2},{i % 2 + 0.013 * (i * 37 % 101)}" for i in range(60)]
+    file = tmp_path / "<img src=x onerror=alert(4)>.csv"
+    file.write_text("bit,score\n" + "\n".join(rows) + "\n")
+    page = at("/calculator")
+    page.select_option("#adjacency", "add-remove")
+    page.set_input_files("#file", file)
+    page.wait_for_selector("#dropped svg")
+    assert "<img src=x" in page.inner_text("#dropped h2")
+    assert page.locator("#dropped svg").count() == 7
+    assert page.locator("#dropped img").count() == 0
+
+
+def test_a_wrong_token_a_wrong_host_and_a_path_are_refused(viewer, page, problems):
+    home = f"http://127.0.0.1:{viewer.port}"
+    assert page.goto(f"{home}/?token=wrong").status == 403
+    assert "not the one of this viewer" in page.inner_text("main")
+    assert page.goto(f"{home}/run?id=a").status == 403
+    assert page.context.cookies() == []
+    assert page.goto(viewer.address.replace("127.0.0.1", "viewer.localhost")).status == 403  # resolves to 127.0.0.1 too
+    assert page.goto(viewer.address).status == 200
+    (cookie,) = page.context.cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    assert page.evaluate("document.cookie") == ""
+    for path in ("/run?id=../a", "/run?id=%2e%2e%2fa", "/static/..%2fserver.py"):
+        assert page.goto(f"{home}{path}").status == 404
+    assert all(re.search(r"status of (403|404)", text) for text in problems)
+    problems.clear()
+
+
+def test_a_script_that_got_in_would_not_run(at, problems):
+    page = at("/")
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title=1\">')")
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {textContent: 'document.title=2'}))"
+    )
+    page.wait_for_function("() => document.images.length > 1")
+    assert page.title() == "Runs · epsgauge"
+    assert any("Content Security Policy" in text for text in problems)
+    problems.clear()

@@ -1,0 +1,723 @@
+"""The viewer over HTTP: who may see what, what is logged as a look, what sliders show, and what is refused."""
+
+import http.client
+import io
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+
+import epsgauge as eg
+from epsgauge.auditing.audit import audit_run
+from epsgauge.errors import InvalidInput, MissingExtra
+from epsgauge.reporting.viewer import explore, upload
+from epsgauge.reporting.viewer.audits import Audits
+from epsgauge.reporting.viewer.guard import HEADERS, PAGES
+from epsgauge.reporting.viewer.runs import Folder
+from epsgauge.reporting.viewer.server import Viewer
+from epsgauge.runner.executors import InProcess
+from epsgauge.runner.progress import Watch
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+STATIC = Path(explore.__file__).parent / "static"
+
+
+class Losses:
+    """Losses of members are lower."""
+
+    def train(self, data, *, seed, size=None):
+        return set(np.asarray(data[0]).tolist()), seed
+
+    def losses(self, model, points):
+        members, seed = model
+        ids = np.asarray(points[0])
+        return np.random.default_rng(seed).normal(size=len(ids)) - 1.5 * np.isin(ids, list(members))
+
+
+def of_losses(name, seed):
+    game = {"train_size": 20, "reference_size": 19}
+    data = {"use": "zeros", "size": 200}
+    audit = {"verdict_method": "clopper-pearson"}
+    return eg.Plan(name=name, seed=seed, n_models=60, data=data, trainer=Losses(), game=game, audit=audit)
+
+
+def small(n_models=12):
+    return plan(n_models=n_models, audit={"rule": "given", "threshold": 0.0})
+
+
+def plan(name="rr", n_models=60, seed=0, attack="difference", audit=None, **game):
+    own = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros", **game}
+    return eg.Plan(
+        name=name,
+        seed=seed,
+        n_models=n_models,
+        data="zeros",
+        trainer={"use": "randomised-response", "eps": 1.0},
+        game=own,
+        audit={"attack": attack, "verdict_method": "clopper-pearson", **(audit or {})},
+    )
+
+
+def play(a_plan, out, stop_after=None):
+    class Stop(Watch):
+        left = stop_after or 10**9
+
+        def finished_one(self, outcome, progress):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+
+    try:
+        return eg.run(a_plan, out=out, executor=InProcess(), watch=Stop())
+    except KeyboardInterrupt:
+        return eg.Run.open(out)
+
+
+class Answer:
+    def __init__(self, response):
+        self.status, self.headers = response.status, response.headers
+        self.cookies = response.headers.get_all("set-cookie") or []
+        self.text = response.read().decode()
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+
+class Client:
+    """A browser that says of itself what it is told to."""
+
+    def __init__(self, port):
+        self.port, self.cookie = port, None
+
+    def send(self, method, path, headers=None, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        sent = {**({"Cookie": self.cookie} if self.cookie else {}), **(headers or {})}
+        try:
+            connection.request(method, path, body=body, headers=sent)
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def get(self, path, headers=None, **query):
+        return self.send("GET", f"{path}?{urlencode(query, doseq=True)}" if query else path, headers)
+
+    def post(self, path, body=b"", **query):
+        return self.send("POST", f"{path}?{urlencode(query, doseq=True)}", {"Sec-Fetch-Site": "same-origin"}, body)
+
+    def enter(self, address):
+        answer = self.send("GET", address.partition(str(self.port))[2])
+        self.cookie = answer.cookies[0].partition(";")[0]
+        return answer
+
+
+class Served:
+    """A viewer in a thread, with a client that has its cookie."""
+
+    def __init__(self, folder):
+        self.announced = []
+        self.viewer = Viewer(folder, announce=self.announced.append)
+        self.thread = threading.Thread(target=self.viewer.serve, daemon=True)
+        self.thread.start()
+        self.address = self.viewer.address
+        self.client = Client(self.viewer.port)
+
+    def __enter__(self):
+        self.client.enter(self.address)
+        return self
+
+    def __exit__(self, *error):
+        self.viewer.stop()
+        self.thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    play(plan(), folder / "whole")
+    play(plan(HOSTILE, seed=1), folder / "deep" / 'a"b<i>&c')
+    play(of_losses("percentile", 2), folder / "percentile")
+    play(plan("other", adjacency="add-remove", seed=3), folder / "other")
+    play(plan("half"), folder / "half", stop_after=40)
+    (folder / "broken").mkdir()
+    (folder / "broken" / "store.sqlite").write_bytes(b"no database at all" * 100)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(runs):
+    with Served(runs) as here:
+        yield here
+
+
+@pytest.fixture
+def client(served):
+    return served.client
+
+
+@pytest.fixture
+def declared(runs):
+    return Audits().of(runs / "percentile")
+
+
+def looks(folder):
+    return [look["kind"] for look in eg.Run.open(folder).looks]
+
+
+# who may see what
+
+
+def test_the_token_is_exchanged_once_and_leaves_the_address(tmp_path):
+    with Served(tmp_path) as here:
+        port, token = here.viewer.port, here.address.partition("token=")[2]
+        assert here.address == f"http://127.0.0.1:{port}/?token={token}"
+        assert len(token) >= 40
+        assert token != here.viewer.keys.token  # another one already
+        second = Client(port)
+        refused = second.get("/", token=token)
+        assert (refused.status, refused.cookies) == (403, [])
+        assert "used already" in refused.text
+        assert here.announced == [here.viewer.address]  # and the terminal has a new one
+        assert here.client.get("/").status == 403  # whoever had the old one is out
+        entered = second.enter(here.announced[0].replace("?", "calculator?tp=1&"))
+        assert (entered.status, entered.headers["location"]) == (303, "/calculator?tp=1")
+        assert re.fullmatch(rf"epsgauge-{port}=[\w-]{{40,}}; HttpOnly; Path=/; SameSite=strict", entered.cookies[0])
+        again = second.get("/", token=here.announced[0].partition("token=")[2])
+        assert (again.status, again.headers["location"]) == (303, "/")  # whoever is in just loses it from the address
+
+
+def test_a_strict_cookie_reaches_the_page_also_from_another_page(tmp_path):
+    with Served(tmp_path) as here:
+        client = Client(here.viewer.port)
+        answer = client.send("GET", f"/?token={here.viewer.keys.token}", {"Sec-Fetch-Site": "cross-site"})
+        assert answer.status == 200
+        assert '<meta http-equiv="refresh" content="0;url=/">' in answer.text
+        assert "SameSite=strict" in answer.cookies[0]
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/run?id=whole", "/calculator", "/overlay", "/api/list", "/api/results?id=whole"]
+)
+def test_without_a_cookie_nothing_is_shown(served, path):
+    for headers in ({}, {"Cookie": f"epsgauge-{served.viewer.port}=guess"}, {"Cookie": "epsgauge-1=; ;=;;"}):
+        answer = Client(served.viewer.port).get(path, headers)
+        assert answer.status == 403
+        assert "whole" not in answer.text
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "%C3%A9", "%ED%A0%80", "%00", "a" * 5000])
+def test_a_wrong_token_is_refused(served, token):
+    answer = Client(served.viewer.port).send("GET", f"/?token={token}")
+    assert (answer.status, answer.cookies) == (403, [])
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "[::1]:{port}", ""]
+)
+def test_a_wrong_host_is_refused_also_with_the_cookie(client, host):
+    answer = client.get("/", {"Host": host.format(port=client.port)})
+    assert answer.status == 403
+    assert "127.0.0.1" in answer.text
+    assert client.get("/", {"Host": f"localhost:{client.port}"}).status == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_other_pages_cannot_ask_for_ours(client, site):
+    for path in ("/api/results?id=whole", "/run?id=whole"):
+        assert client.get(path, {"Sec-Fetch-Site": site}).status == 403
+    closed = client.get("/calculator?tp=1&tn=2", {"Sec-Fetch-Site": site})
+    assert 'href="/calculator?tp=1&amp;tn=2"' in closed.text  # whoever wants it opens it from our own page
+    posted = [{"Sec-Fetch-Site": site}, {"Origin": "http://evil.example"}, {}]
+    assert [client.send("POST", "/api/open?id=half", headers).status for headers in posted] == [403] * 3
+    assert client.send("POST", "/api/open?id=whole", {"Origin": f"http://127.0.0.1:{client.port}"}).status == 200
+
+
+def test_every_answer_carries_the_headers(client):
+    for path in ("/", "/run?id=whole", "/none", "/static/viewer.css", "/static/none", "/api/list", "/api/results?id=x"):
+        for own in (client, Client(client.port)):
+            answer = own.get(path)
+            assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+            assert answer.headers.get_all("cache-control") == ["no-store"]
+            assert "server" not in answer.headers
+    policy = HEADERS["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "*" not in policy
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+
+
+class Elements(HTMLParser):
+    """What a page is made of, as a browser reads it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def test_no_page_has_the_token_or_a_script_or_style_of_its_own(served, client):
+    tokens = {served.address.partition("token=")[2], served.viewer.keys.token, client.cookie.partition("=")[2]}
+    pages = [client.get(path).text for path in (*PAGES, "/run?id=whole", "/overlay?id=whole&id=percentile")]
+    pages += client.get("/api/explore", id="whole").json["parts"].values()
+    pages += client.get("/api/results", id="whole").json["parts"].values()
+    assert len(pages) > 15
+    for text in pages:
+        assert not [token for token in tokens if token in text]
+        for tag, attributes in Elements(text).found:
+            assert tag not in ("style", "iframe", "object", "base")
+            assert tag != "script" or attributes["src"].startswith("/static/")
+            assert not [name for name in attributes if name == "style" or name.startswith("on")]
+            for name in ("src", "href", "action", "xlink:href"):
+                assert attributes.get(name, "/")[:1] in "/#"
+
+
+def test_a_redirect_stays_here(tmp_path):
+    with Served(tmp_path) as here:
+        fresh = Client(here.viewer.port)
+        answer = fresh.send("GET", f"//evil.example/?token={here.viewer.keys.token}&next=//evil.example")
+        assert (answer.status, answer.headers["location"]) == (303, "/?next=%2F%2Fevil.example")
+
+
+# no path outside the folder
+
+
+@pytest.mark.parametrize(
+    "run_id",
+    ["..", "../outside", "whole/../whole", "whole/", "/whole", "deep/../../outside", "", "whole\0", "link", "leak"],
+)
+def test_only_listed_runs_are_opened(tmp_path, run_id):
+    play(small(), tmp_path / "outside")
+    folder = tmp_path / "folder"
+    (folder / "leak").mkdir(parents=True)
+    (folder / "link").symlink_to(tmp_path / "outside")
+    (folder / "leak" / "store.sqlite").symlink_to(tmp_path / "outside" / "store.sqlite")
+    play(small(), folder / "whole")
+    (folder / "loop").symlink_to(folder)
+    here = Folder(folder)
+    assert "whole" in here.ids()
+    assert not {"link", "leak", ".."} & set(here.ids())
+    with pytest.raises(InvalidInput, match="there is no run"):
+        here.path(run_id)
+
+
+def test_a_log_of_looks_that_leads_elsewhere_is_not_written(tmp_path):
+    folder, outside = tmp_path / "folder", tmp_path / "precious"
+    play(small(), folder / "a")
+    outside.write_text("mine")
+    (folder / "a" / "looks.jsonl").symlink_to(outside)
+    assert Folder(folder).ids() == []
+
+
+def test_paths_in_addresses_are_refused(client):
+    for path in ("/run?id=../whole", "/run?id=%2e%2e%2fwhole", "/run?id=/etc", "/run"):
+        answer = client.get(path)
+        assert answer.status == 404
+        assert "There is no run" in answer.text
+    for path in ("/../etc/passwd", "/static/../server.py", "/static/%2e%2e/server.py", "/static//etc/passwd", "/whole"):
+        assert client.get(path).status == 404
+    assert client.get("/api/results", id="../whole").status == 400
+
+
+# the list
+
+
+def test_the_list_shows_every_run_and_no_result(client, runs):
+    before = {name: looks(runs / name) for name in ("whole", "half")}
+    text = client.get("/").text
+    rows = {unescape(row[0]): row[1] for row in re.findall(r'<tr data-id="([^"]*)">(.*?)</tr>', text, re.S)}
+    assert sorted(rows) == ["broken", 'deep/a"b<i>&c', "half", "other", "percentile", "whole"]
+    assert "60 of 60" in rows["whole"]
+    assert '<span class="chip complete">complete</span>' in rows["whole"]
+    assert "40 of 60" in rows["half"]
+    assert '<span class="chip stopped">stopped</span>' in rows["half"]
+    assert "data-verdict" not in rows["half"]
+    assert "is damaged" in rows["broken"]
+    assert HOSTILE not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in rows['deep/a"b<i>&c']
+    assert "ε ≥" not in text
+    assert {name: looks(runs / name) for name in ("whole", "half")} == before
+
+
+def test_a_verdict_in_the_list_is_one_look_a_session(tmp_path):
+    done = play(plan(), tmp_path / "a")
+    with Served(tmp_path) as here:
+        cell = here.client.get("/api/verdict", id="a").json["html"]
+        found = audit_run(done)
+        assert f">{found.verdict.kind}</span>" in cell
+        assert f"claimed {found.claim.eps:.3f}" in cell
+        here.client.get("/api/verdict", id="a")
+        here.client.get("/api/results", id="a")
+        assert looks(tmp_path / "a") == ["view"]
+
+
+def test_an_empty_folder_and_a_run_that_vanishes_are_sentences(tmp_path):
+    done = play(small(), tmp_path / "a")
+    with Served(tmp_path) as here:
+        assert here.client.get("/api/results", id="a").status == 200
+        for file in done.path.iterdir():
+            file.unlink()
+        for path in ("/api/progress", "/api/results", "/api/explore"):
+            answer = here.client.get(path, id="a")
+            assert answer.status == 400
+            assert "moved or deleted" in answer.json["error"]
+        assert "There are no runs in this folder yet" in here.client.get("/").text
+
+
+def test_the_folder_may_be_a_run_itself(tmp_path):
+    play(small(), tmp_path)
+    with Served(tmp_path) as here:
+        assert here.client.get("/run", id=".").status == 200
+        assert "verdict" in here.client.get("/api/results", id=".").json["parts"]
+
+
+# results of a run that is not finished
+
+
+def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
+    play(plan(), tmp_path / "a", stop_after=40)
+    with Served(tmp_path) as here:
+        client = here.client
+        page = client.get("/run", id="a").text
+        assert "To see its results now is a look" in page
+        assert client.get("/api/progress", id="a").json["maySee"] is False
+        for path in ("/api/results", "/api/explore", "/api/verdict"):
+            assert client.get(path, id="a").status == 400
+        assert "is not finished" in client.get("/overlay?id=a&id=a").text
+        assert looks(tmp_path / "a") == []
+        assert client.post("/api/open", id="a").json == {"opened": 1}
+        assert client.get("/api/progress", id="a").json["maySee"] is True
+        assert looks(tmp_path / "a") == []  # nothing was shown yet
+        found = client.get("/api/results", id="a").json
+        assert "holds at every moment" in found["parts"]["verdict"]
+        client.get("/api/explore", id="a", log_delta=-3)
+        assert looks(tmp_path / "a") == ["view"]
+        play(plan(), tmp_path / "a", stop_after=10)
+        client.get("/api/explore", id="a", log_delta=-4)
+        assert looks(tmp_path / "a") == ["view"]  # sliders are about what the page shows
+        client.get("/api/results", id="a")
+        client.get("/api/results", id="a")
+        assert looks(tmp_path / "a") == ["view", "view"]  # once for each number of models
+        assert [look["n_done"] for look in eg.Run.open(tmp_path / "a").looks] == [40, 50]
+        other = Client(here.viewer.port)
+        other.enter(here.viewer.address)
+        assert other.get("/api/progress", id="a").json["maySee"] is False  # another session has not asked
+
+
+def test_too_few_models_to_judge_is_a_sentence(tmp_path):
+    play(plan(), tmp_path / "a", stop_after=8)
+    with Served(tmp_path) as here:
+        here.client.post("/api/open", id="a")
+        answer = here.client.get("/api/results", id="a")
+        assert answer.status == 400
+        assert answer.json["error"].startswith("The first 10 models choose the rule")
+        assert looks(tmp_path / "a") == []
+
+
+# sliders
+
+
+def test_nothing_moved_is_the_declared_audit(declared):
+    found = explore.quick(declared, explore.Moved())
+    assert found.audit is declared.audit
+    assert not found.pending
+
+
+def test_a_moved_audit_is_that_of_the_library(declared):
+    moved = explore.Moved(delta=1e-3, level=0.8, percentile=30.0, method="clopper-pearson")
+    found = explore.quick(declared, moved)
+    scores = declared.audit.judged.judged
+    said = scores.score >= 70.0
+    tally = eg.Tally.from_guesses(scores.bit, said.astype(int))
+    assert found.audit.judged.tally == tally
+    assert found.audit.judged.n_models == 50
+    ours = eg.intervals(tally, delta=1e-3, level=0.8)
+    for row in found.audit.rows[:3]:
+        assert (row.low, row.high) == pytest.approx((ours[row.method].low, ours[row.method].high))
+    assert {row.promise for row in found.audit.rows} == {"estimate"}
+    whole = explore.late(declared, moved)
+    assert not whole.pending
+    exact = eg.intervals(tally, delta=1e-3, level=0.8, methods=["exact"])["exact"]
+    assert whole.audit["exact"].low == pytest.approx(float(exact.low))
+    assert [row.method for row in whole.audit.rows] == [row.method for row in found.audit.rows]
+    assert whole.audit.verdict.bound == pytest.approx(found.audit.verdict.bound)
+
+
+def test_sliders_change_no_verdict(client):
+    before = client.get("/api/results", id="percentile").json["parts"]["verdict"]
+    answer = client.get("/api/explore", id="percentile", log_delta=-2, level=0.6, percentile=50, method="exact").json
+    assert "exploratory" in answer["parts"]["said"]
+    assert answer["pending"]
+    assert "pending" in answer["parts"]["said"]
+    assert answer["values"] == {"delta": "0.01", "level": "60 %", "percentile": "50", "method": "Exact"}
+    late = client.get("/api/explore", id="percentile", log_delta=-2, level=0.6, percentile=50, late=1).json
+    assert not late["pending"]
+    assert "pending" not in late["parts"]["said"]
+    assert client.get("/api/results", id="percentile").json["parts"]["verdict"] == before
+    told = client.get("/api/explore", id="percentile").json
+    assert "as declared" in told["parts"]["said"]
+
+
+def test_only_pictures_that_depend_on_a_slider_change(client):
+    def parts(**moved):
+        return client.get("/api/explore", id="percentile", **moved).json["parts"]
+
+    base, delta, rule = parts(), parts(log_delta=-2), parts(percentile=50)
+    assert base["fig-histogram"] == delta["fig-histogram"]
+    for name in ("density", "bars", "percentiles", "narrowing", "contours"):
+        assert base[f"fig-{name}"] != delta[f"fig-{name}"], name
+        assert base[f"fig-{name}"] != rule[f"fig-{name}"], name
+    for name in ("histogram", "roc", "roclog"):
+        assert base[f"fig-{name}"] != rule[f"fig-{name}"], name
+
+
+def test_what_came_too_late_is_not_computed(client):
+    client.get("/api/explore", id="whole", turn=7, log_delta=-2)
+    assert client.get("/api/explore", id="whole", turn=6, late=1, log_delta=-3).json == {"stale": True}
+    assert not client.get("/api/explore", id="whole", turn=7, late=1, log_delta=-2).json["pending"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log_delta", "-99"),
+        ("log_delta", "nan"),
+        ("level", "1"),
+        ("percentile", "x"),
+        ("percentile", "1"),
+        ("method", "<b>"),
+    ],
+)
+def test_a_slider_out_of_reach_is_a_sentence(client, name, value):
+    answer = client.get("/api/explore", id="percentile", **{name: value})
+    assert answer.status == 400
+    assert re.fullmatch(r"(Log_delta|Level|Percentile|Method) must be .*\.", answer.json["error"])
+
+
+# several runs
+
+
+def test_an_overlay_is_that_of_compare(client, runs):
+    text = client.get("/overlay", id=["whole", 'deep/a"b<i>&c'], rule="best").text
+    ours = eg.compare([eg.Run.open(runs / "whole"), eg.Run.open(runs / "deep" / 'a"b<i>&c')], rule="best")
+    assert text.count("<svg") == 1
+    assert HOSTILE not in text
+    for run in ours.runs:
+        assert f"{run.median:.3f}" in text
+
+
+def test_runs_that_cannot_be_overlaid_are_a_sentence(client):
+    different = unescape(client.get("/overlay", id=["whole", "other"]).text)
+    assert "must have one adjacency, but have substitute, add-remove" in different
+    assert "needs two runs or more" in client.get("/overlay", id="whole").text
+    assert "There is no run" in unescape(client.get("/overlay", id=["whole", "../x"]).text)
+    assert "Delta must be a number" in unescape(client.get("/overlay", id=["whole", "other"], delta="x").text)
+    assert "<svg" not in different
+
+
+# the calculator
+
+
+def test_the_calculator_is_the_library(client):
+    counts = {"tp": 31, "tn": 996, "fp": 5, "fn": 968, "delta": "1e-5", "level": "0.9", "claimed": "2"}
+    early, late = (client.get("/api/calculator", late=late, **counts).json for late in (0, 1))
+    assert "[1.086, 2.655]" in early["parts"]["said"]
+    assert "[0.600, 3.294]" in early["parts"]["said"]
+    assert early["pending"]
+    assert "[1.059, 3.294]" not in early["parts"]["said"]
+    assert "[1.059, 3.294]" in late["parts"]["said"]
+    post = eg.estimate(eg.Tally(tp=31, tn=996, fp=5, fn=968), delta=1e-5)
+    assert f"{post.exceeds(2.0):.3g}" in late["parts"]["said"]
+    assert {"fig-ruler", "fig-density", "fig-bars", "fig-contours"} <= set(late["parts"])
+
+
+def test_the_address_fills_the_fields(client):
+    text = client.get("/calculator", tp="7", tn='"><script>', fp="1", fn="2", delta="1e-6").text
+    assert 'name="tp" inputmode="numeric" required value="7"' in text
+    assert 'value="1e-6"' in text
+    assert '"><script>' not in text
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"tp": "-1"}, "TP must be a whole number"),
+        ({"tp": "1e3"}, "TP must be a whole number"),
+        ({"tp": "9" * 40}, "TP must be a whole number"),
+        ({"fn": ""}, "FN must be a whole number"),
+        ({"delta": "1.5"}, "Delta must be in [0, 1)"),
+        ({"level": "2"}, "Level must be in (0, 1)"),
+        ({"claimed": "-1"}, "Claimed must be"),
+        ({"delta": "x"}, "Delta must be a number"),
+    ],
+)
+def test_a_wrong_count_is_a_sentence(client, changed, said):
+    counts = {"tp": "3", "tn": "4", "fp": "1", "fn": "2", "delta": "1e-5", **changed}
+    answer = client.get("/api/calculator", **counts)
+    assert answer.status == 400
+    assert answer.json["error"].startswith(said)
+
+
+def test_counts_of_one_class_have_no_contour_but_an_answer(client):
+    answer = client.get("/api/calculator", tp=5, tn=0, fp=0, fn=3, delta="1e-5").json
+    assert "A contour needs at least one sample of each class" in answer["parts"]["fig-contours"]
+    assert "<svg" in answer["parts"]["fig-density"]
+
+
+def scores(n=40):
+    rng = np.random.default_rng(0)
+    return eg.Scores.from_in_out(rng.normal(1.5, 1, n), rng.normal(0, 1, n), adjacency="substitute")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz", ".parquet"])
+def test_a_dropped_file_is_audited(client, tmp_path, suffix):
+    scores().write(tmp_path / f"s{suffix}")
+    raw = (tmp_path / f"s{suffix}").read_bytes()
+    settings = {"delta": "1e-5", "level": "0.9", "claimed": "0.1"}
+    answer = client.post("/api/scores", raw, name=f"<b>{suffix}", adjacency="", **settings).json
+    ours = eg.audit(scores(), delta=1e-5, claimed_eps=0.1, claimed_delta=1e-5, claimed_adjacency="substitute")
+    text = unescape(answer["parts"]["dropped"])
+    assert ours.verdict.sentence in text
+    assert f"<h2>&lt;b&gt;{suffix}" in answer["parts"]["dropped"]
+
+
+def test_a_dropped_file_is_deleted(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    seen = []
+    read = eg.Scores.read
+    monkeypatch.setattr(upload.Scores, "read", lambda file, **kw: (seen.append(file), read(file, **kw))[1])
+    client.post("/api/scores", b"bit,score\n1,2\n", name="a.csv", adjacency="substitute")
+    assert len(seen) == 1
+    assert seen[0].parent.parent == tmp_path
+    assert list(tmp_path.iterdir()) == []
+
+
+def archive(**arrays):
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "said"),
+    [
+        ("a.csv", b"bit,score\n1,x\n", "score"),
+        ("a.pkl", b"cos\nsystem\n", "A file of scores ends in .csv, .npz, .parquet"),
+        ("a.npz", archive(bit=np.array([1, 0]), score=np.array([{}, 1], object)), "holds Python objects"),
+        ("a.npz", archive(bit=np.zeros(9), score=np.zeros(9))[:200], "is damaged"),
+        ("a.npz", archive(bit=np.zeros(30_000_000, np.int8), score=np.zeros(1)), "A dropped file may have 20 MB"),
+        ("a.csv", b"bit,score\n1,2\n", "does not say its adjacency"),
+        ("", b"", "A file of scores ends in"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_sentence(client, monkeypatch, name, raw, said):
+    monkeypatch.setattr(upload, "MOST_INSIDE", 20 * 2**20)
+    answer = client.post("/api/scores", raw, name=name)
+    assert answer.status == 400
+    assert said in answer.json["error"]
+    assert "/tmp" not in answer.json["error"]
+    assert "epsgauge-" not in answer.json["error"]
+
+
+def test_a_large_file_is_refused_before_it_is_read(client, monkeypatch):
+    monkeypatch.setattr(upload, "MOST_BYTES", 1000)
+    assert client.post("/api/scores", b"x" * 1001, name="a.csv").status == 400
+    chunked = client.send(
+        "POST", "/api/scores?name=a.csv", {"Sec-Fetch-Site": "same-origin"}, (b"x" * 500 for _ in range(3))
+    )
+    assert chunked.status == 400
+    assert "may have" in chunked.json["error"]
+
+
+# how it begins and ends
+
+
+def test_a_folder_that_is_not_there_and_a_port_in_use_are_sentences(tmp_path):
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        Viewer(tmp_path / "none")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(InvalidInput, match=f"port {port} is in use"):
+            Viewer(tmp_path, port=port)
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(MissingExtra, match=r"epsgauge\[view\]"):
+        Viewer(tmp_path)
+
+
+def test_ctrl_c_ends_it_quietly(tmp_path):
+    code = "import sys; from epsgauge.reporting.viewer.server import serve; serve(sys.argv[1], open_browser=False)"
+    command = [sys.executable, "-u", "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        line = child.stdout.readline()
+        address = line.split()[-1]
+        client = Client(int(re.search(r":(\d+)/", address)[1]))
+        assert client.enter(address).status == 303
+        assert client.get("/").status == 200
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+    assert child.returncode == 0
+    assert err == ""
+    assert address.partition("token=")[2] not in out
+
+
+# colours
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+LETTERS = [
+    *((ink, back) for ink in ("text", "quiet", "link") for back in ("page", "card")),
+    *((ink, f"{ink}-back") for ink in ("bad", "good", "warn", "info", "hand")),
+    *(("text", back) for back in ("plain-back",)),
+    *((ink, "card") for ink in ("bad", "warn")),
+    ("on-accent", "accent"),
+]
+MARKS = [(mark, back) for mark in ("focus", "edge", "accent") for back in ("page", "card")]
+
+
+def colours():
+    css = (STATIC / "viewer.css").read_text()
+    light, dark = (re.search(start + r"\s*:root\s*{(.*?)}", css, re.S)[1] for start in ("^", r"scheme: dark\)\s*{"))
+    return [dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6})", part)) for part in (light, dark)]
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_contrast_is_that_of_wcag_aa(scheme):
+    named = colours()[scheme]
+    assert set(colours()[0]) == set(colours()[1])
+    for pairs, least in ((LETTERS, 4.5), (MARKS, 3.0)):
+        low = {pair: round(contrast(named[pair[0]], named[pair[1]]), 2) for pair in pairs}
+        assert {pair: ratio for pair, ratio in low.items() if ratio < least} == {}
+
+
+def test_every_colour_of_the_style_is_a_variable_that_was_checked():
+    css = (STATIC / "viewer.css").read_text()
+    body = css[css.index("* {") :]
+    assert not re.search(r"#[0-9a-fA-F]{3,8}\b(?!:)", re.sub(r"#[a-z][\w-]*[\s{:>]", "", body))
+    used = set(re.findall(r"(?<![-\w])color:\s*var\(--([\w-]+)\)", body))
+    assert used <= {ink for ink, _ in LETTERS}
