@@ -23,7 +23,7 @@ from epsgauge.bounds.exact import exact_lower_bound
 from epsgauge.bounds.guesses import all_guesses
 from epsgauge.bounds.one_run import one_run_fdp_eps
 from epsgauge.bounds.pooled import pooled_bound
-from epsgauge.bounds.simultaneous import simultaneous_lower_bound
+from epsgauge.bounds.simultaneous import Rules, simultaneous_lower_bound
 from epsgauge.scores.rules import Given, judge
 from epsgauge.scores.search import search
 from epsgauge.scores.table import Scores
@@ -66,9 +66,9 @@ def jobs(n: int) -> Jobs:
         ),
         **{f"audit, {name}, m = 1": partial(_audit, scores, rule) for name, rule in rules.items()},
         **{f"audit, {name}, m = {M}": partial(_audit, several, rule) for name, rule in rules.items()},
-        **{f"search, 1,000 quantiles, {q}": partial(_search, scores, q, None) for q in QUICK},
-        **{f"search, all thresholds, {q}": partial(_search, scores, q, scores.score) for q in QUICK},
-        BASE: partial(_simultaneous, ins, outs),
+        **{f"search, all thresholds, {q}": partial(_search, scores, q) for q in QUICK},
+        BASE: partial(_simultaneous, ins, outs, "one-sided"),
+        f"{BASE}, two cuts": partial(_simultaneous, ins, outs, "two-sided"),
         "pooled": lambda: pooled_bound(all_guesses(tally), delta=DELTA, level=LEVEL),
         "one run f-DP": lambda: one_run_fdp_eps(all_guesses(tally), delta=DELTA, level=LEVEL),
         "anytime": lambda: anytime_interval(tally, delta=DELTA),
@@ -90,13 +90,13 @@ def _audit(scores: Scores, rule: dict[str, Any]) -> None:
     eg.audit(fresh, delta=DELTA, **rule)
 
 
-def _search(scores: Scores, method: str, candidates: Floats | None) -> None:
-    search(scores, delta=DELTA, level=0.9, method=method, candidates=candidates)
+def _search(scores: Scores, method: str) -> None:
+    search(scores, delta=DELTA, level=0.9, method=method)
 
 
-def _simultaneous(ins: Floats, outs: Floats) -> None:
+def _simultaneous(ins: Floats, outs: Floats, rules: Rules) -> None:
     _forget()
-    simultaneous_lower_bound(ins, outs, delta=DELTA, level=LEVEL)
+    simultaneous_lower_bound(ins, outs, delta=DELTA, level=LEVEL, rules=rules)
 
 
 def estimators(peers: Path, sizes: tuple[int, ...], rounds: int, limit: float) -> None:

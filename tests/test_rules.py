@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import epsgauge as eg
 from epsgauge.errors import InvalidInput
 from epsgauge.scores.rules import Given, SameData, Split, judge
-from epsgauge.scores.search import MAX_CANDIDATES, search, tally_at, threshold_for_fpr
+from epsgauge.scores.search import search, tally_at, threshold_for_fpr
 from epsgauge.scores.table import Scores
 
 METHODS = ["bayes", "jeffreys", "clopper-pearson"]
@@ -73,13 +73,18 @@ def test_of_equal_lower_ends_the_largest_edge_is_taken():
     assert found.threshold == 3.0  # TPR 2/3, FPR 0
 
 
-def test_many_scores_are_thinned_by_quantile():
-    scores = gaussian(5000, 1.0, digits=9)
+def test_of_many_scores_none_is_left_out():
+    scores = gaussian(2500, 1.0, digits=9)
     found = search(scores, delta=1e-5, level=0.9, method="jeffreys")
-    assert len(found.thresholds) == MAX_CANDIDATES
-    assert (found.thresholds[0], found.thresholds[-1]) == (scores.score.min(), scores.score.max())
-    ranks = np.searchsorted(np.sort(scores.score), found.thresholds)
-    assert np.diff(ranks).max() <= 6
+    assert found.thresholds.tolist() == sorted(scores.score.tolist())
+    assert found.threshold == scores.score[np.argmax(all_lower_ends(scores))]
+
+
+def all_lower_ends(scores):
+    """Jeffreys' at each score."""
+    tallies = tally_at(scores, scores.score)
+    low = np.asarray(eg.intervals(tallies, delta=1e-5, level=0.9)["jeffreys"].low)
+    return np.where(tallies.fnr + tallies.fpr <= 1, low, 0.0)
 
 
 def test_a_search_that_finds_nothing_better_than_chance_still_gives_a_rule():

@@ -115,6 +115,83 @@ def test_the_best_threshold_against_a_loop(digits, shift):
         assert float(eps_of_rates(got.fnr, got.fpr, delta=1e-3)) == pytest.approx(got.low)
 
 
+def by_pairs(ins, outs, delta, level):
+    """All intervals, one after the other, and all but each: the largest bound, and its rule."""
+    best = (0.0, "", (0.0, 0.0))
+    cuts = np.unique(np.concatenate([ins, outs]))
+
+    def limits(scores, t):
+        below = np.array([(scores < t).sum(), (scores >= t).sum()])
+        return bands.upper_limits(below, len(scores), (1 - level) / 4).tolist()
+
+    at = [(t, *limits(ins, t), *limits(outs, t)) for t in cuts]
+    for i, (a, u1a, v1a, u0a, v0a) in enumerate(at):
+        for b, u1b, v1b, u0b, v0b in at[i + 1 :]:
+            inside, outside = (u1a + v1b, u0b + v0a - 1), (u1b + v1a - 1, u0a + v0b)
+            for rule, (x, y) in (("inside", inside), ("outside", outside)):
+                if x + y < 1 - delta:
+                    eps = np.log(max((1 - x - delta) / y, (1 - y - delta) / x))
+                    best = max(best, (eps, rule, (a, b)))
+    return best
+
+
+def bump(rng, n):
+    """Uniform scores, and those of which every other one is between 0.45 and 0.55."""
+    ins, outs = rng.random(n), rng.random(n)
+    return np.where(rng.random(n) < 0.5, 0.45 + 0.1 * ins, ins), outs
+
+
+@pytest.mark.parametrize(("digits", "swap"), [(2, False), (8, False), (8, True)])
+def test_the_best_pair_of_cuts_against_a_loop(digits, swap):
+    ins, outs = (scores.round(digits) for scores in bump(np.random.default_rng(7), 150))
+    if swap:
+        ins, outs = outs, ins
+    for delta in (0.0, 0.05):
+        got = simultaneous_lower_bound(ins, outs, delta=delta, level=0.5, rules="two-sided")
+        low, rule, cuts = by_pairs(ins, outs, delta, 0.5)
+        assert got.low == pytest.approx(low, abs=1e-12)
+        assert low > simultaneous_lower_bound(ins, outs, delta=delta, level=0.5).low
+        assert (got.direction, got.cuts, got.threshold) == (rule, cuts, None)
+        assert rule == ("outside" if swap else "inside")
+        assert float(eps_of_rates(got.fnr, got.fpr, delta=delta)) == pytest.approx(low)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1.0, 2.0), (1.0, -2.0), (0.2, 0.0), (3.0, 0.0)])
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.3])
+def test_two_cuts_are_never_worse_than_one(scale, shift, delta):
+    rng = np.random.default_rng(8)
+    ins, outs = rng.normal(shift, scale, 3000), rng.normal(0, 1, 2500)
+    one = simultaneous_lower_bound(ins, outs, delta=delta)
+    two = simultaneous_lower_bound(ins, outs, delta=delta, rules="two-sided")
+    assert two == one or two.low > one.low
+    if scale == 3.0 and delta == 0:  # a ratio of two sums is no larger than that of one pair of terms
+        assert two == one
+
+
+def wide_laplace_eps(delta, scale):
+    """P1 is a Laplace distribution `scale` times as wide as P0: the best rule is |score| ≥ t."""
+    t = np.linspace(0, 40, 400_001)
+    tails = np.exp(-t / scale) - delta
+    return float(np.log(tails[tails > 0] / np.exp(-t[tails > 0])).max())
+
+
+@pytest.mark.parametrize("scores", ["no leak", "both tails", "steps"])
+def test_two_cuts_are_seldom_above_the_true_eps(scores):
+    """`steps` has three values, at ε = log 1.5 inside and outside: the bound is as tight as it can be."""
+    rng, level, runs, wrong, found = np.random.default_rng(9), 0.8, 300, 0, 0
+    delta, n = {"no leak": (0.0, 150), "both tails": (0.05, 400), "steps": (0.0, 1000)}[scores]
+    eps = {"no leak": 0.0, "both tails": wide_laplace_eps(0.05, 2.0), "steps": np.log(1.5)}[scores]
+    for _ in range(runs):
+        if scores == "steps":
+            ins, outs = (rng.choice(3, n, p=p).astype(float) for p in ([0.2, 0.6, 0.2], [0.3, 0.4, 0.3]))
+        else:
+            ins, outs = rng.laplace(0, 2 if scores == "both tails" else 1, n), rng.laplace(0, 1, n)
+        low = simultaneous_lower_bound(ins, outs, delta=delta, level=level, rules="two-sided").low
+        wrong, found = wrong + (low > eps), found + (low > 0)
+    assert wrong <= 0.2 * runs
+    assert scores == "no leak" or found > 0.1 * runs
+
+
 def test_one_direction_is_sharper_and_blind_to_the_other():
     rng = np.random.default_rng(3)
     ins, outs = rng.normal(1, 1, 500), rng.normal(0, 1, 500)
@@ -179,6 +256,8 @@ def test_many_scores():
         lambda: simultaneous_lower_bound([1.0], [[1.0]], delta=0),
         lambda: simultaneous_lower_bound([1.0, np.nan], [1.0], delta=0),
         lambda: simultaneous_lower_bound([1.0], [1.0], delta=0, directions="low"),
+        lambda: simultaneous_lower_bound([1.0], [1.0], delta=0, rules="both"),
+        lambda: simultaneous_lower_bound([1.0], [1.0], delta=0, rules="two-sided", directions="high"),
         lambda: fixed_thresholds_lower_bound([1.0], [1.0], [], delta=0),
     ],
 )

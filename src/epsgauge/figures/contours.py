@@ -73,11 +73,17 @@ def contours(
         tally=posterior.tally,
         delta=float(posterior.family.parameter),
         level=level,
-        outlines=tuple(Outline(mass, posterior.joint.contour(mass)) for mass in masses),
+        outlines=outlines(posterior, masses),
         credible=_between(posterior, "bayes", level),
         other=None if method is None else _between(posterior, method, level),
         rectangle=None if method is None else rectangle(posterior, method=method, level=level),
     )
+
+
+def outlines(posterior: Posterior, masses: tuple[float, ...] = MASSES) -> tuple[Outline, ...]:
+    """Of the joint posterior, which δ and level leave as it is."""
+    points = posterior.joint.contours(masses) if masses else []
+    return tuple(Outline(mass, line) for mass, line in zip(masses, points, strict=True))
 
 
 def rectangle(posterior: Posterior, *, method: str, level: float) -> Rectangle:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsgauge.errors import InvalidInput
-from epsgauge.scores.screen import contenders
+from epsgauge.scores.screen import LowerEnds, contenders
 from epsgauge.scores.table import Scores
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
@@ -16,15 +16,15 @@ from epsgauge.stats.methods import QUICK, Counts
 from epsgauge.stats.posterior import JEFFREYS
 from epsgauge.stats.tally import Tally
 
-# More thresholds than this show nothing new.
-MAX_CANDIDATES = 1000
+# Of more thresholds than this, those that cannot be the best are left out at once.
+FULL = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Searched:
     """What a search saw at each threshold.
 
-    `lower` is NaN where the guesses are worse than chance and, of more than MAX_CANDIDATES, where another is better.
+    `lower` is NaN where the guesses are worse than chance and, of more than FULL, where another is better.
     """
 
     thresholds: Floats  # ascending
@@ -51,18 +51,18 @@ def tally_at(scores: Scores, thresholds: Floats) -> Tally:
 def search(
     scores: Scores, *, delta: float, level: float, method: str = "bayes", candidates: Floats | None = None
 ) -> Searched:
-    """The lower end ε₋ of the method's interval at each candidate, and the best of them.
+    """The lower end ε₋ of the method's interval at each candidate, or at each distinct score, and the best of them.
 
     A rule has a direction and an audit never folds: only thresholds with FNR + FPR ≤ 1 compete. Of equals the one
     with the largest TPR − FPR is best, then the smallest. Where none competes, the one nearest to chance is.
     """
     if method not in QUICK:
         raise InvalidInput(f"method must be one of {', '.join(QUICK)}, but got {method!r}.")
-    thresholds = _thinned(_distinct(scores.score)) if candidates is None else _ascending(candidates)
+    thresholds = _distinct(scores.score) if candidates is None else _ascending(candidates)
     tallies = tally_at(scores, thresholds)
     # n·n times TPR − FPR, in whole numbers: equal counts stay equal
     edge: Ints = np.asarray(tallies.tp * tallies.n_negative - tallies.fp * tallies.n_positive)
-    if len(thresholds) <= MAX_CANDIDATES:
+    if len(thresholds) <= FULL:
         lower = np.where(edge >= 0, _lower_ends(tallies, delta, level, method), np.nan)
     else:
         some = _screened(tallies, edge, delta, level, method)
@@ -94,25 +94,14 @@ def _distinct(values: Floats) -> Floats:
     return array[np.append(True, array[1:] > array[:-1])] if len(array) else array
 
 
-def _thinned(values: Floats) -> Floats:
-    if len(values) <= MAX_CANDIDATES:
-        return values
-    return values[np.round(np.linspace(0, len(values) - 1, MAX_CANDIDATES)).astype(np.int64)]
-
-
 def _screened(tallies: Tally, edge: Ints, delta: float, level: float, method: str) -> Ints:
     """The places of those that may be the best; of equal tallies in a row the first."""
     new = np.append(True, (np.diff(tallies.fn) != 0) | (np.diff(tallies.fp) != 0))
     places = np.flatnonzero(new & (edge >= 0))
     n1, n0 = (int(np.max(n)) for n in (tallies.n_positive, tallies.n_negative))
     d, alpha = checks.one("delta", checks.delta(delta)), 1.0 - checks.level(level)
-
-    def value(fn: Ints, fp: Ints) -> Floats:
-        cells: list[Floats] = [cell.astype(np.float64) for cell in (n1 - fn, n0 - fp, fp, fn)]
-        # the low end of both, where the guesses are no worse than chance, and 0 or more elsewhere
-        return QUICK[method].lower_bound(EpsAtDelta(np.full(len(fn), d)), Counts(*cells), 0.5 * alpha, JEFFREYS)
-
-    return places[contenders(tallies.fn[places], tallies.fp[places], edge[places], value)]
+    ends = LowerEnds(method, n1, n0, d, 0.5 * alpha)
+    return places[contenders(tallies.fn[places], tallies.fp[places], edge[places], ends)]
 
 
 def _lower_ends(tallies: Tally, delta: float, level: float, method: str) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -61,9 +61,17 @@ class Joint:
 
     def contour(self, mass: float, *, points: int = 201) -> Floats:
         """Outline of the highest-density set with this mass, as rows (FNR, FPR), closed."""
+        return self.contours((mass,), points=points)[0]
+
+    def contours(self, masses: Sequence[float], *, points: int = 201) -> list[Floats]:
+        """The outlines of several masses."""
         if _bathtub(self.fnr) or _bathtub(self.fpr):
             raise InvalidInput("a contour needs at least one sample of each class, but one class has none.")
-        level = np.log(self.level_of_mass(mass))
+        wanted = [1.0 - checks.level(mass, "mass") for mass in masses]
+        return [self._outline(level, points) for level in np.log(np.quantile(self._cell_densities, wanted))]
+
+    def _outline(self, level: float, points: int) -> Floats:
+        """Where the log-density is this high."""
 
         # at 0 and at 1 a density may be infinite, or 0, or the product of both
         def fnr(x: Floats) -> Floats:

@@ -64,8 +64,7 @@ class Pictures:
         other, level, t = method if method in RECTANGLES else None, audit.settings.level, audit.judged.tally
         bare = contours.contours(audit.posterior, level=level, method=other, masses=())
         if self._outlines is None or self._outlines[0] != t:
-            whole = contours.contours(audit.posterior, level=level)
-            self._outlines = (t, whole.outlines)
+            self._outlines = (t, contours.outlines(audit.posterior))
         return replace(bare, outlines=self._outlines[1])
 
     def _drawn(self, key: Hashable, draw: Callable[[], str]) -> str:
