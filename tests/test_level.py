@@ -1,21 +1,41 @@
 """What takes a guarantee: a δ, a verdict or a rule that was not declared, bits that are no coins, a wrong order."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from scipy import special
 from test_audit import Pairs, pairs_plan, plan, played, responses, small_plan, stopped
 
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.forecast import forecast
 from epsgauge.auditing.in_order import in_order
+from epsgauge.auditing.one_sided import OneSided
 from epsgauge.auditing.pool import too_even
 from epsgauge.auditing.stopping import StopWhen
 from epsgauge.bounds.betting import betting_lower_bound
 from epsgauge.bounds.exact import exact_lower_bound
+from epsgauge.bounds.guesses import Guesses
+from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.errors import InvalidInput
+from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.runner.executors import InProcess
 from epsgauge.runner.looks import append_look
+from epsgauge.runner.run import run
 from epsgauge.runner.view import Failure
 from epsgauge.scores.table import Scores
 from epsgauge.stats.tally import Tally
+
+
+@dataclass(frozen=True)
+class Fails(Pairs):
+    """Model 15 does not train."""
+
+    def train(self, data, *, seed, size=None):
+        if seed == training_seed(0, Branch.audited, 15):
+            raise RuntimeError("broken")
+        return super().train(data, seed=seed, size=size)
+
 
 GIVEN = {"rule": "given", "threshold": 0.0}
 
@@ -196,3 +216,130 @@ def test_a_violation_cannot_be_waited_for_without_a_claim(tmp_path):
     with pytest.raises(InvalidInput, match="--stop-when violation needs a claim, but there is none to refute"):
         StopWhen.parse("violation", run.plan).check(run)
     StopWhen.parse("width<1", run.plan).check(run)
+
+
+# Pairs of one model on both sides
+
+
+def test_a_rule_that_follows_the_models_takes_the_promise_of_bets(tmp_path):
+    half = stopped(pairs_plan(6, n_models=40, audit={"rule": "split-pairs", "fit_pairs": 2}), tmp_path / "a", 25)
+    v = audit_run(half).verdict
+    assert (v.method, v.promise) == ("anytime", "estimate")
+    with pytest.raises(InvalidInput, match="needs a rule that stays as it is"):
+        StopWhen.parse("violation", half.plan)
+
+
+def test_pairs_that_were_dealt_are_no_coins_although_one_of_them_chose():
+    rng = np.random.default_rng(5)
+    bits = np.array([rng.permutation([0, 1]) for _ in range(400)]).ravel()
+    scores = Scores(np.arange(800) // 2, np.arange(800) % 2, bits, rng.normal(bits, 1.0), "substitute")
+    a = audit(scores, rule="split-pairs", fit_pairs=1)
+    assert a["pooled"].promise == a.verdict.promise == "estimate"
+    assert "more evenly than coins fall" in a["pooled"].note
+
+
+def test_ties_and_splits_have_draws_of_their_own():
+    """Bits that were drawn as carelessly as can be, with the seed that is the default here too."""
+    n = 1000
+    bits = np.zeros(n, int)
+    bits[np.random.default_rng(0).permutation(n)[: n // 2]] = 1
+    tied = Scores(np.zeros(n, int), np.arange(n), bits, np.ones(n), "substitute")
+    top = audit(tied, rule="given", threshold=0.5, pooled_guesses="top-positive", pooled_number=100)
+    assert top.verdict.bound == 0
+    coins = (np.random.default_rng(0).random(n) < 0.5).astype(int)
+    one = Scores(np.zeros(n, int), np.arange(n), coins, np.random.default_rng(1).normal(size=n), "substitute")
+    assert 0.3 < audit(one, rule="split-pairs").judged.fit.bit.mean() < 0.7
+
+
+# Which bound answers which question
+
+
+def test_which_guesses_count_does_not_follow_the_delta(tmp_path):
+    run = played(pairs_plan(10, n_models=60, audit={"target_fpr": 0.3, "attack": "percentile"}), tmp_path / "a")
+    notes = {audit_run(run, {"delta": d})["pooled"].note.partition(";")[0] for d in (1e-9, 1e-5, 0.05)}
+    assert len(notes) == 1
+
+
+def test_a_claim_of_mu_after_results_is_another_verdict(given):
+    a = audit_run(given, {"claimed_mu": 0.1, "claimed_adjacency": "substitute"})
+    assert (a.verdict.method, a.verdict.promise) == ("gaussian", "estimate")
+    assert "verdict_method differs" in a.lost.why
+
+
+def test_a_limit_for_eps_is_held_against_a_bound_of_eps(given):
+    """Not against what a bound of μ is worth, nor against an exact bound at a δ that was not declared."""
+    claim = {"claimed_eps": 0.1, "claimed_delta": given.plan.audit.delta, "claimed_adjacency": "substitute"}
+    a = audit_run(given, {**claim, "delta": 0.1})
+    assert (a.verdict.method, a.lower_bound_method) == ("exact", "clopper-pearson")
+    scores = responses(1.0, 800)
+    by_mu = audit(scores, claimed_mu=0.1, claimed_adjacency="substitute", rule="given", threshold=0.5)
+    assert (by_mu.verdict.method, by_mu.lower_bound_method) == ("gaussian", "exact")
+    assert by_mu.lower_bound == audit(scores, rule="given", threshold=0.5).lower_bound < by_mu.verdict.bound
+
+
+def test_models_played_again_choose_again_where_pairs_of_all_choose(tmp_path):
+    game = {"pairs_per_model": 4, "challenge": "average", "canaries": None, "train_size": 20}
+    declared = plan(
+        Fails(),
+        n_models=20,
+        data={"use": "zeros", "size": 200},
+        audit={"rule": "split-pairs", "fit_pairs": 1, "attack": "percentile"},
+        **game,
+    )
+    first = played(declared, tmp_path / "a")
+    assert first.failed_models.tolist() == [15]
+    append_look(first.path, "audit", n_done=19, n_models=20)
+    again = run(declared, out=first.path, executor=InProcess(), retry_failed=True)
+    assert again.refit_after_look
+
+
+def test_a_stopped_run_with_a_claim_of_mu_has_all_its_rows(tmp_path):
+    for seed in range(4):
+        settings = {"claimed_mu": 3.0, "claimed_adjacency": "substitute", "attack": "percentile"}
+        run = stopped(pairs_plan(4, n_models=60, seed=seed, audit=settings), tmp_path / str(seed), 40)
+        a = audit_run(run)
+        assert a["one-run"].assumptions[-1] == "the mechanism's trade-off curve is that of Gaussian DP"
+
+
+def test_a_claim_that_the_game_cannot_judge_is_refused_by_the_plan():
+    with pytest.raises(InvalidInput, match=r"audit\.claimed_adjacency must be add-remove in an add-remove game"):
+        plan(
+            adjacency="add-remove",
+            audit={"claimed_eps": 1.0, "claimed_delta": 1e-5, "claimed_adjacency": "substitute"},
+        )
+
+
+# What could have been detected
+
+
+@pytest.mark.parametrize(("cells", "level"), [((6, 20, 0, 14), 0.95), ((14, 14, 6, 6), 0.99)])
+def test_what_could_be_detected_by_enumeration(cells, level):
+    """All outcomes of two binomials at the measured rates, weighed; the bound of each is exact."""
+    tp, tn, fp, fn = cells
+    n1, n0 = tp + fn, tn + fp
+    weights = [
+        np.array([special.binom(n, k) * (bad / n) ** k * (1 - bad / n) ** (n - k) for k in range(n + 1)])
+        for n, bad in ((n1, fn), (n0, fp))
+    ]
+    low, mass = [], []
+    for i, p in enumerate(weights[0]):
+        for j, q in enumerate(weights[1]):
+            if p * q > 1e-6:
+                t = Tally(tp=n1 - i, tn=n0 - j, fp=j, fn=i)
+                low.append(exact_lower_bound(t, delta=1e-5, level=level, direction="right"))
+                mass.append(p * q)
+    order = np.argsort(low)
+    truth = np.array(low)[order][np.searchsorted(np.cumsum(np.array(mass)[order]), 0.2)]
+    found = OneSided("exact", level, 1e-5).detectable(Tally(tp=tp, tn=tn, fp=fp, fn=fn))
+    assert found == pytest.approx(truth, abs=0.05)
+
+
+def test_at_best_no_more_guesses_are_right_than_there_are_ones():
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, 1000)
+    scores = Scores(np.zeros(1000), np.arange(1000), bits, rng.normal(bits, 1.0), "substitute")
+    a = audit(scores, rule="given", threshold=0.5, pooled_guesses="top-positive", pooled_number=900)
+    best = pooled_bound(Guesses(int(bits.sum()), 900, 1000, sides="one"), delta=1e-5, level=0.99).eps
+    assert a.verdict.largest == best
+    assert "of which 900 count" in a.verdict.sentence
+    assert a.to_json()["verdict"]["guesses"]["n_guesses"] == 900

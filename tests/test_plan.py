@@ -59,7 +59,10 @@ class Mine:
         ({"audit": {"fit_models": 60}}, "audit.fit_models must be below n_models = 60"),
         ({"audit": {"rule": "given"}}, 'audit: rule = "given" needs one of percentile and threshold.'),
         ({"audit": {"percentile": 5.0}}, 'audit: percentile goes with rule = "given".'),
-        ({"audit": {"claimed_eps": 1.0}}, "a claim needs all of claimed_eps, claimed_delta and claimed_adjacency."),
+        (
+            {"audit": {"claimed_eps": 1.0}},
+            "a claim needs all of claimed_eps, claimed_delta and claimed_adjacency, or claimed_mu.",
+        ),
         ({"trainer": {"use": "dpsg"}}, 'or your own as "module:attr", but got \'dpsg\'. Did you mean "dpsgd"?'),
         ({"trainer": {"eps": 1.0}}, "trainer.use must be a name, but got None."),
     ],

@@ -172,7 +172,7 @@ def test_failed_models_can_be_why_it_is_underpowered():
     tally = Tally(tp=50, fn=10, tn=50, fp=10)
     v = ruled(tally, 2.0, failed=(10, 10))
     assert v.kind == "underpowered"
-    assert "The 20 models that failed count as wrong guesses: try them again." in v.sentence
+    assert "20 guesses about models that failed count as wrong: try these again." in v.sentence
     assert "needs about N" in ruled(tally, 5.0, failed=(10, 10)).sentence  # too few, failures or not
 
 

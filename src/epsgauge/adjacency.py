@@ -10,6 +10,15 @@ Adjacency = Literal["substitute", "add-remove"]
 ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 
 
+def check_implied(claimed: Adjacency, game: Adjacency, name: str = "claimed_adjacency") -> None:
+    """Refuse a claim that says nothing about the game."""
+    if claimed == "substitute" and game == "add-remove":
+        raise InvalidInput(
+            f"{name} must be add-remove in an add-remove game, but got substitute: a claim about replacing a point "
+            "implies nothing about removing one. State the add-remove claim, or play a game of substitution."
+        )
+
+
 def checked(value: str, name: str = "adjacency") -> Adjacency:
     for known in ADJACENCIES:
         if value == known:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epsgauge.auditing.one_sided import POWER
+from epsgauge.auditing.one_sided import POWER, REDRAWN
 from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, promise_of
 from epsgauge.bounds.simultaneous import simultaneous_lower_bound
 from epsgauge.scores.rules import firsts
@@ -15,8 +15,7 @@ from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.methods import METHODS
 
-# As often are scores drawn again, for what the bound would detect; of more scores than MOST it is not known.
-REDRAWN = 25
+# Of more scores what the bound would detect is not computed.
 MOST = 20_000
 
 

@@ -13,9 +13,11 @@ from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beyond import Beyond
 from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
+from epsgauge.auditing.in_order import failures
+from epsgauge.auditing.judging import judging
 from epsgauge.auditing.level import Lost, claim_delta, level_lost, other_delta
 from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, as_warned, rows
-from epsgauge.auditing.settings import changed, verdict_method
+from epsgauge.auditing.settings import changed
 from epsgauge.auditing.verdict import Verdict, number, verdict
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
@@ -25,7 +27,7 @@ from epsgauge.runner.view import Failure, Run
 from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, SplitPairs, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats.cautions import cautions
-from epsgauge.stats.methods import BASELINE, METHODS, QUICK, intervals_of
+from epsgauge.stats.methods import METHODS, QUICK, intervals_of
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
 
@@ -54,7 +56,8 @@ class Audit:
     posterior: Posterior  # of all judged pairs; models that failed are left out
     guaranteed: Guaranteed  # one pair a model, and models that failed as wrong guesses
     rows: tuple[AuditRow, ...]
-    lower_bound: float  # of the verdict's method, one-sided at its level, at the audit's δ
+    lower_bound: float  # of ε at the audit's δ, one-sided at the verdict's level
+    lower_bound_method: str  # that of the verdict, but where it bounds μ or holds at the claim's δ alone
     promises: Promises
     verdict: Verdict
     models: Models
@@ -238,8 +241,7 @@ def _assemble(
     lost: Lost | None = None,
 ) -> Audit:
     adjacency = judged.judged.adjacency
-    chose = judged.choice.fit_pairs if run is not None and isinstance(judged.choice, SplitPairs) else 0
-    failed = [] if run is None else [replace(f, bits=f.bits[chose:]) for f in run.failed if f.index >= cut]
+    failed = [] if run is None else failures(run, judged, cut)
     first = [int(f.bits[0]) for f in failed]
     guaranteed = Guaranteed(judged.one_per_model, sum(first), len(first) - sum(first))
     m = judged.pairs_per_model if run is None else run.plan.game.pairs_per_model
@@ -250,25 +252,17 @@ def _assemble(
     posterior = estimate(judged.tally, delta=settings.delta)
     result = intervals_of(posterior, level=settings.level, methods=(*QUICK, "exact"))
     found = rows(result, guaranteed, conditions)
-    method = METHODS[verdict_method(settings, m)]
-    caveats: tuple[str, ...] = ()
-    if lost is not None:
-        caveats = (f"The level was not kept: {lost.why}.",)
-        if lost.stopping and method.promise == "guaranteed":
-            method = METHODS["anytime"]
-            caveats = (f"Judged by the bound that holds at every moment alone: {lost.why}.",)
-    if of_verdict.other_delta and method.name == "exact":
-        method = METHODS[BASELINE]
-        caveats += (
-            f"Judged by {method.label}, which holds at every δ: δ = {at_claim:.3g} is not what the plan declared "
-            "before results were seen.",
-        )
+    method, caveats = judging(settings, m, lost, delta=at_claim, other_delta=of_verdict.other_delta)
+    # a limit for ε at the audit's δ is no claim of μ, and may be at another δ than the claim
+    named = None if settings.verdict_method == "gaussian" else settings.verdict_method
+    of_eps = settings.model_copy(update={"claimed_mu": None, "verdict_method": named})
+    gauge = judging(of_eps, m, lost, delta=settings.delta, other_delta=other)[0]
     beyond = Beyond(judged, guaranteed, failed, settings, cut, run, method.name)
     found += beyond.rows(conditions)
     promise, unfair = beyond.promise(method, of_verdict)
     caveats += unfair
     who = adversary(judged, None if run is None else settings.attack, signals)
-    evidence = beyond.evidence(method, who, adjacency)
+    evidence = beyond.evidence(method, who, adjacency, by_mu=beyond.by_mu)
     ruled = verdict(
         promised.claim,
         evidence,
@@ -278,6 +272,8 @@ def _assemble(
         promise=promise,
         caveats=caveats,
     )
+    shown = beyond.evidence(gauge, who, adjacency, by_mu=False)
+    same = gauge.name == method.name and at_claim == settings.delta and ruled.mu is None
     warnings = (
         *caveats,
         *_failures(failed, models),
@@ -294,7 +290,8 @@ def _assemble(
         posterior=posterior,
         guaranteed=guaranteed,
         rows=found,
-        lower_bound=evidence.bound(method.name, settings.verdict_level, settings.delta),
+        lower_bound=ruled.bound if same else shown.bound(gauge.name, settings.verdict_level, settings.delta),
+        lower_bound_method=gauge.name,
         promises=promised,
         verdict=ruled,
         models=models,
@@ -314,6 +311,7 @@ def _failures(judged: list[Failure], models: Models) -> list[str]:
     ones = int(bits.sum())
     return [
         f"{models.failed} of {models.planned} models failed, {len(judged)} of them among those to be judged ({ones} "
-        f"pairs with b = 1, {len(bits) - ones} with b = 0). These count as wrong guesses in guaranteed bounds and are "
-        "left out of the posterior, which is biased if failing depends on the bit. Try them again with --retry-failed."
+        f"pairs with b = 1, {len(bits) - ones} with b = 0). In guaranteed bounds these count as wrong guesses, or as "
+        "none where only the surest count; they are left out of the posterior, which is biased if failing depends on "
+        "the bit. Try them again with --retry-failed."
     ]

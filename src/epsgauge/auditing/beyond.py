@@ -68,8 +68,10 @@ class Beyond:
         s = self.settings
         bits = np.concatenate([f.bits for f in self.failed]) if self.failed else np.empty(0, np.int64)
         which = None if s.pooled_guesses is None else Which(s.pooled_guesses, number=s.pooled_number)
-        fixed = self.method == "one-run"
-        return pool(self.judged, bits, which, delta=s.delta, level=s.verdict_level, fixed=fixed)
+        # which guesses count must not follow a δ that is tried afterwards
+        delta = s.delta if self.run is None else self.run.declared.delta
+        fixed = self.method == "one-run" or self.by_mu
+        return pool(self.judged, bits, which, delta=delta, level=s.verdict_level, fixed=fixed)
 
     @cached_property
     def in_order(self) -> InOrder:
@@ -114,29 +116,31 @@ class Beyond:
             return "estimate", (f"The bound promises nothing here: {self.pool.unfair}.",)
         return promise_of(method, on)[0], ()
 
-    def evidence(self, method: Method, who: Adversary, adjacency: Adjacency) -> Evidence:
-        """What the verdict rests on."""
+    def evidence(self, method: Method, who: Adversary, adjacency: Adjacency, *, by_mu: bool) -> Evidence:
+        """What the verdict rests on; `by_mu`: a curve is that of Gaussian DP."""
         if method.promise != "guaranteed":
             return Evidence(self.judged.tally, 0, 0, who, adjacency)
         p = self.pool if method.name in ("pooled", "one-run") else None
         g = self.in_order.counted if method.name == "anytime" else self.one_each if p is None else p.all_pairs
         out = Evidence(g.tally, g.failed_ones, g.failed_zeros, who, adjacency)
+        if p is not None:
+            out = replace(out, guesses=p.guesses)
         if p is not None and method.name == "pooled" and p.counted:
             return replace(out, guessed=p.which.guessed)
-        bounds = self._bounds(method.name)
+        bounds = self._bounds(method.name, by_mu)
         return out if bounds is None else replace(out, bounds=bounds)
 
-    def _bounds(self, name: str) -> Bounds | None:
+    def _bounds(self, name: str, by_mu: bool) -> Bounds | None:
         """Of methods whose bound is not known from four counts."""
         if name == "pooled":
             return Bounds(cache(self.pool.lower_bound), self.pool.at_best, self.pool.detectable)
-        if name == "one-run" and not self.by_mu:
+        if name == "one-run" and not by_mu:
             return Bounds(cache(self.pool.curve_bound), self.pool.curve_at_best, self.pool.curve_detectable)
         if name == "one-run":
             return _of_mu(self.pool.mu, self.pool.mu_at_best, self.pool.mu_detectable)
         if name == "gaussian":
             return _of_mu(self.gaussian.mu, self.gaussian.mu_at_best, self.gaussian.detectable)
-        if name in ("anytime", "simultaneous"):
+        if name == "simultaneous" or (name == "anytime" and self.in_order.several):
             of: InOrder | Thresholds = self.in_order if name == "anytime" else self.thresholds
             return Bounds(cache(of.lower_bound), of.at_best, of.detectable)
         return None

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from epsgauge.adjacency import ADJACENCIES, Adjacency
+from epsgauge.adjacency import ADJACENCIES, Adjacency, check_implied
 from epsgauge.auditing.accounting import accountant_eps, substituted
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.mechanisms.privacy import KnownPrivacy, Privacy
@@ -93,7 +93,7 @@ def stated(settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
         return NoClaim("the stated ε is infinite: nothing is promised that could be refuted.")
     if settings.claimed_adjacency == adjacency:
         return Claim(eps, delta, adjacency, "stated")
-    _check_implied(adjacency)
+    check_implied(settings.claimed_adjacency, adjacency)
     as_eps, as_delta = substituted(eps, delta)
     if as_delta >= 1:
         return NoClaim(
@@ -112,8 +112,8 @@ def _stated_mu(mu: float, settings: AuditSettings, adjacency: Adjacency) -> Clai
     if math.isinf(mu):
         return NoClaim("the stated μ is infinite: nothing is promised that could be refuted.")
     note = None
-    if settings.claimed_adjacency != adjacency:
-        _check_implied(adjacency)
+    if settings.claimed_adjacency is not None and settings.claimed_adjacency != adjacency:
+        check_implied(settings.claimed_adjacency, adjacency)
         note = (
             f"The stated add-remove claim (μ = {mu:g}) is judged in a game of substitution, where it means 2μ = "
             f"{2 * mu:g}."
@@ -121,14 +121,6 @@ def _stated_mu(mu: float, settings: AuditSettings, adjacency: Adjacency) -> Clai
         mu = 2.0 * mu
     eps = float(region.gaussian_eps(mu, delta=settings.delta))
     return Claim(eps, settings.delta, adjacency, "stated", note, mu)
-
-
-def _check_implied(adjacency: Adjacency) -> None:
-    if adjacency == "add-remove":
-        raise InvalidInput(
-            "claimed_adjacency must be add-remove in an add-remove game, but got substitute: a claim about replacing a "
-            "point implies nothing about removing one. State the add-remove claim, or play a game of substitution."
-        )
 
 
 def _computed(

@@ -58,13 +58,14 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
     stated = settings.claimed_adjacency is not None
     unknown = trial is None and not plan.trainer.built_in and not stated and not plan.control
     method = verdict_method(settings, m)
+    delta = found.claim.delta if isinstance(found.claim, Claim) else settings.delta
     pooled = method in ("pooled", "one-run")
     bets = method == "anytime" and m_judged > 1
     if bets:
         none, level = np.zeros(n_judged, np.int64), settings.verdict_level
-        largest = betting_lower_bound(none, none, m_judged, delta=settings.delta, level=level)
+        largest = betting_lower_bound(none, none, m_judged, delta=delta, level=level)
     else:
-        largest = _largest(method, n_judged * m_judged if pooled else n_judged, settings)
+        largest = _largest(method, n_judged * m_judged if pooled else n_judged, settings, delta)
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
     warnings = list(found.notes)
     if claim is not None and largest <= claim:
@@ -80,7 +81,7 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
         plan.n_models + (plan.game.ranking_models if plan.game.challenge == "worst" else 0),
         worker_count(plan),
         method,
-        "every guess" if pooled or bets else "one guess a model",
+        _counted(settings, pooled or bets),
         largest,
         largest_eps(n_judged * m_judged, delta=settings.delta, level=(1 + settings.level) / 2),
         found.accountant,
@@ -90,9 +91,9 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
     )
 
 
-def _largest(method: str, n: int, settings: AuditSettings) -> float:
+def _largest(method: str, n: int, settings: AuditSettings, delta: float) -> float:
     """Of a perfect attack on n guesses in equal halves."""
-    ones, level, delta = (n + 1) // 2, settings.verdict_level, settings.delta
+    ones, level = (n + 1) // 2, settings.verdict_level
     tally = Tally(tp=ones, tn=n - ones, fp=0, fn=0)
     if method == "simultaneous":
         if n < 2:
@@ -104,7 +105,7 @@ def _largest(method: str, n: int, settings: AuditSettings) -> float:
     if method == "one-run" or settings.pooled_number is not None:
         number = min(settings.pooled_number or n, n)
         sides: Sides = "one" if settings.pooled_guesses == "top-positive" else "both"
-        guesses = Guesses(number, number, n, sides=sides)
+        guesses = Guesses(min(number, ones) if sides == "one" else number, number, n, sides=sides)
         if method == "pooled":
             return pooled_bound(guesses, delta=delta, level=level).eps
         if settings.claimed_mu is not None:
@@ -112,6 +113,12 @@ def _largest(method: str, n: int, settings: AuditSettings) -> float:
         return one_run_fdp_eps(guesses, delta=delta, level=level)
     guessed = settings.pooled_guesses if settings.pooled_guesses in COUNTED else "all"
     return OneSided(method, level, delta, guessed or "all").of(tally)
+
+
+def _counted(settings: AuditSettings, every: bool) -> str:
+    if settings.pooled_number is not None and every:
+        return f"{settings.pooled_number} guesses"
+    return "every guess" if every else "one guess a model"
 
 
 def _said(claim: Claim | NoClaim, accountant: dict[Adjacency, float | None]) -> str:

@@ -14,16 +14,16 @@ from epsgauge.stats.methods import METHODS
 def gate(audit: Audit, *, fail_above: float | None = None, fail_on: Literal["violation"] | None = None) -> list[str]:
     """Why the audit fails these gates; empty if it passes.
 
-    `fail_above` is compared with the verdict's method, one-sided at its level, at the δ of the audit.
+    `fail_above` is compared with the audit's lower bound, one-sided at the verdict's level, at the δ of the audit.
     """
     reasons = []
     if fail_above is not None:
         limit = checks.one("fail_above", checks.eps(fail_above, "fail_above"))
         if audit.lower_bound > limit:
-            v = audit.verdict
+            how = f"{METHODS[audit.lower_bound_method].label}, one-sided, level {audit.verdict.level:g}"
             reasons.append(
-                f"The lower bound of ε is {number(audit.lower_bound)}, above {limit:g} ({METHODS[v.method].label}, "
-                f"one-sided, level {v.level:g}, δ = {audit.settings.delta:g})."
+                f"The lower bound of ε is {number(audit.lower_bound)}, above {limit:g} ({how}, δ = "
+                f"{audit.settings.delta:g})."
             )
     if fail_on is not None:
         if fail_on != "violation":

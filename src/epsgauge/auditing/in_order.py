@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from epsgauge.auditing.one_sided import POWER, OneSided
+from epsgauge.auditing.one_sided import POWER, REDRAWN, OneSided
 from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, promise_of
 from epsgauge.bounds.betting import betting_lower_bound
 from epsgauge.runner.view import Failure, Run
-from epsgauge.scores.rules import Judged, Split, firsts
+from epsgauge.scores.rules import Judged, Split, SplitPairs, firsts
 from epsgauge.scores.search import tally_at
 from epsgauge.stats.arrays import Bools, Ints
 from epsgauge.stats.methods import BETTING, COUNTED, Method
 from epsgauge.stats.tally import Tally
-
-# As often is the bound of several pairs drawn again, for what it would detect.
-REDRAWN = 25
 
 
 @dataclass(frozen=True)
@@ -93,6 +90,12 @@ class InOrder:
     @property
     def _failed(self) -> Bools:
         return np.arange(len(self.pairs)) >= len(self.pairs) - self.one_each.n_failed
+
+
+def failures(run: Run, judged: Judged, cut: int) -> list[Failure]:
+    """Models that failed among those to be judged, with the bits of the pairs that are."""
+    chose = judged.choice.fit_pairs if isinstance(judged.choice, SplitPairs) else 0
+    return [replace(f, bits=f.bits[chose:]) for f in run.failed if f.index >= cut]
 
 
 def in_order(judged: Judged, failed: list[Failure], cut: int, run: Run | None) -> InOrder:

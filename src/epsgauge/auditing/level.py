@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from epsgauge.auditing.claim import Claim, NoClaim, stated
 from epsgauge.auditing.settings import other_rule, other_verdict
+from epsgauge.errors import InvalidInput
 from epsgauge.runner.plan import AuditSettings
 from epsgauge.runner.view import Run
 
@@ -38,8 +40,8 @@ def level_lost(run: Run, used: AuditSettings, *, shared: bool = False) -> Lost |
 def other_delta(run: Run, delta: float) -> bool:
     """Whether this δ is neither that of the audit nor that of the claim which were declared."""
     declared = [run.declared.delta]
-    if run.declared.claimed_adjacency is not None:
-        claim = stated(run.declared, run.plan.game.adjacency)
+    with suppress(InvalidInput):  # of a claim that cannot be judged in this game, which whoever judges it says
+        claim = None if run.declared.claimed_adjacency is None else stated(run.declared, run.plan.game.adjacency)
         declared += [claim.delta] if isinstance(claim, Claim) else []
     return delta not in declared
 
@@ -57,6 +59,8 @@ def _rule(run: Run, used: AuditSettings, shared: bool) -> list[str]:
         return ["the code changed during the run"]
     if run.refit_after_look:
         return ["models that choose the rule were played again after results had been seen"]
+    if run.extended_after_look and used.rule == "split" and run.declared.fit_models is None:
+        return ["other models choose the rule since the run has grown"]  # in a store of before this was kept
     return []
 
 
@@ -72,7 +76,7 @@ def _stopping(run: Run) -> list[str]:
 
 
 def _verdict(run: Run, used: AuditSettings) -> list[str]:
-    names = other_verdict(run.declared, used)
+    names = other_verdict(run.declared, used, run.plan.game.pairs_per_model)
     return [_differs(names)] if names else []
 
 

@@ -11,14 +11,17 @@ from epsgauge.bounds.guesses import Guessed, guesses_of
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import BASELINE, CELLS, COUNTED, QUICK, Counts
+from epsgauge.stats.methods import CELLS, COUNTED, QUICK, Counts
 from epsgauge.stats.posterior import JEFFREYS
 from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
 
 POWER = 0.8
+# As often is a bound that counts do not give drawn again, for what it would detect.
+REDRAWN = 25
 # Outcomes of the two binomials: those that matter are all computed if they are so few, else so many are drawn.
 MAX_CELLS = 20_000
+FEW_CELLS = 2_000  # for the posterior's lower end, which takes longer
 LOST = 1e-9
 
 
@@ -63,25 +66,28 @@ class OneSided:
         If FNR and FPR are the measured ones, the counts are two binomials. A claim is refuted where the bound is above
         it, so this is the 1 − power quantile of the bound, over all pairs of counts but a mass of 1e-9. Where these
         are too many it is that of 20,000 draws with a fixed seed. A bound that takes long is computed at one pair of
-        counts: the one at that quantile of Clopper-Pearson's, which orders the outcomes much as it does.
+        counts: the one at that quantile of the posterior's lower end, which orders the outcomes much as it does.
         """
         return self.of(self.at_power(tally, power))
 
     def at_power(self, tally: Tally, power: float = POWER) -> Tally:
         """The counts at which the bound is at that quantile."""
-        quick = self if self.method in QUICK else OneSided(BASELINE, self.level, self.delta)
+        quick = self if self.method in QUICK else OneSided("bayes", self.level, self.delta)
+        most = MAX_CELLS if quick is self else FEW_CELLS
         n1, n0 = int(tally.n_positive), int(tally.n_negative)
         fn, p_fn = _binomial(n1, int(tally.fn))
         fp, p_fp = _binomial(n0, int(tally.fp))
-        if len(fn) * len(fp) <= MAX_CELLS:
+        if len(fn) * len(fp) <= most:
             cells = np.stack([g.ravel() for g in np.meshgrid(fn, fp, indexing="ij")])
             mass = np.outer(p_fn, p_fp).ravel()
         else:
             rng = np.random.default_rng(0)
-            drawn = [rng.choice(k, MAX_CELLS, p=p / p.sum()) for k, p in ((fn, p_fn), (fp, p_fp))]
+            drawn = [rng.choice(k, most, p=p / p.sum()) for k, p in ((fn, p_fn), (fp, p_fp))]
             cells, times = np.unique(np.stack(drawn), axis=1, return_counts=True)
-            mass = times / MAX_CELLS
+            mass = times / most
         bounds = quick._at(Counts(tp=n1 - cells[0], tn=n0 - cells[1], fp=cells[1], fn=cells[0]))
+        if quick is not self:  # which folds, and these have a direction
+            bounds = np.where(cells[0] * n0 + cells[1] * n1 >= n1 * n0, -1.0, bounds)
         order = np.argsort(bounds)
         reached = np.searchsorted(np.cumsum(mass[order]), 1.0 - power, side="right")
         at = order[min(int(reached), len(order) - 1)]

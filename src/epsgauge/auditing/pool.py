@@ -85,12 +85,14 @@ class Pool:
     @cached_property
     def unfair(self) -> str | None:
         """Why the bits cannot be those of fair coins."""
-        ones, n = int(self.tally.n_positive), int(self.tally.n_samples)
+        tables = [self.judged.judged, self.judged.fit] if self.judged.same_models else [self.judged.judged]
+        model, bit = (np.concatenate([getattr(table, name) for table in tables]) for name in ("model", "bit"))
+        g = self.all_pairs
+        ones, n = int(bit.sum()) + g.failed_ones, len(bit) + g.n_failed
         if 2 * special.bdtr(min(ones, n - ones), n, 0.5) < UNFAIR:
             return f"it needs fair bits, but {ones} of {n} are 1"
-        scores = self.judged.judged
-        of_model = scores.per_model(scores.bit == 1)
-        if too_even(of_model, scores.pairs) < UNFAIR:
+        _, of = np.unique(model, return_inverse=True)
+        if too_even(np.bincount(of, bit).astype(np.int64), np.bincount(of)) < UNFAIR:
             return "it needs fair bits, but each model has about as many of 1 as of 0, more evenly than coins fall"
         return None
 
@@ -105,9 +107,8 @@ class Pool:
         """If every guess were right, but on pairs of models that failed."""
         if self.counted:
             return guesses_of(self.all_pairs.perfect, self.which.guessed)
-        g = self.guesses
-        wrong = max(0, g.n_guesses - len(self.judged.judged))
-        return Guesses(g.n_guesses - wrong, g.n_guesses, g.n_bits, sides=g.sides)
+        g, t = self.guesses, self.all_pairs.guesses
+        return replace(g, n_right=min(g.n_guesses, int(t.n_positive if g.sides == "one" else t.n_samples)))
 
     def lower_bound(self, level: float, delta: float) -> float:
         return pooled_bound(self.guesses, delta=delta, level=level).eps
@@ -132,16 +133,16 @@ class Pool:
         bound = pooled_bound(self.guesses, delta=delta, level=(1 + level) / 2)
         bites = bound.delta_costs > 0.05 * bound.eps_without_delta
         extra = [f"δ for each of {bound.guesses.n_bits} bits costs {bound.delta_costs:.2g} of it"] if bites else []
-        return self._row("pooled", bound.eps, extra, on)
+        return self._row(self.method, bound.eps, extra, on)
 
     def curve_row(self, *, delta: float, level: float, on: Conditions, gaussian: bool) -> AuditRow:
         """The same guesses held against a whole trade-off curve."""
-        one_sided = (1 + level) / 2
+        one_sided, method = (1 + level) / 2, METHODS["one-run"]
         if not gaussian:
-            return self._row("one-run", self.curve_bound(one_sided, delta), [], on)
-        mu = self.mu(one_sided)
+            return self._row(method, self.curve_bound(one_sided, delta), [], on)
+        mu, method = self.mu(one_sided), replace(method, assumptions=(*method.assumptions, str(Mu.assumption)))
         eps = float(region.gaussian_eps(mu, delta=delta))
-        return self._row("one-run", eps, [f"μ of at least {mu:.3g}, where {Mu.assumption}"], on)
+        return self._row(method, eps, [f"μ of at least {mu:.3g}"], on)
 
     def curve_bound(self, level: float, delta: float) -> float:
         """ε from the curve of (ε, δ)-DP."""
@@ -163,8 +164,7 @@ class Pool:
     def mu_at_best(self, level: float) -> float:
         return one_run_fdp_mu(self.perfect, level=level)
 
-    def _row(self, name: str, low: float, extra: list[str], on: Conditions) -> AuditRow:
-        method = self.method if name == "pooled" else METHODS[name]
+    def _row(self, method: Method, low: float, extra: list[str], on: Conditions) -> AuditRow:
         promise, why = promise_of(method, on)
         notes = [f"of {self.said}", *([why] if why else []), *extra]
         if self.unfair:
@@ -172,7 +172,8 @@ class Pool:
         if self.all_pairs.n_failed:
             how = "count as wrong guesses" if self.counted else "are not guessed"
             notes.append(f"{self.all_pairs.n_failed} pairs of failed models {how}")
-        return AuditRow(name, method.label, promise, method.assumptions, low, math.inf, self.tally, "; ".join(notes))
+        note = "; ".join(notes)
+        return AuditRow(method.name, method.label, promise, method.assumptions, low, math.inf, self.tally, note)
 
 
 def too_even(ones: Ints, pairs: Ints) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from epsgauge.auditing.audit import Audit
@@ -55,6 +56,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
             for row in audit.rows
         ],
         "lower_bound": audit.lower_bound,
+        "lower_bound_method": audit.lower_bound_method,
         "accountant": {"source": audit.promises.source, "eps": dict(audit.accountant)},
         "claim": _claim(claim),
         "no_claim_because": claim.reason if isinstance(claim, NoClaim) else None,
@@ -105,6 +107,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "delta": verdict.delta,
         "bound": verdict.bound,
         "mu": verdict.mu,
+        "guesses": None if verdict.guesses is None else asdict(verdict.guesses),
         "largest": verdict.largest,
         "detectable": verdict.detectable,
         "power": verdict.power,

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from epsgauge.auditing.level import Lost
-from epsgauge.stats.families import EpsAtDelta, Family
+from epsgauge.stats.families import EpsAtDelta, Family, Mu
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.methods import BASELINE, COUNTED, DELTA_FIXED, FAIR_BITS, Counted, Counts, Intervals, Method, Row
+from epsgauge.stats.methods import BASELINE, COUNTED, DELTA_FIXED, Counted, Counts, Intervals, Method, Row
 from epsgauge.stats.posterior import JEFFREYS
 from epsgauge.stats.tally import Tally
 
+# Methods that count guesses of fair bits about all models.
+POOLED = ("pooled", "one-run")
 SAME_DATA = "the rule was chosen on the data that it is judged on"
 SAME_MODELS = "the rule was chosen on other pairs of the judged models"
 OTHER_DELTA = "δ is not what the plan declared before results were seen, and this bound is for one δ"
@@ -102,7 +104,7 @@ class Conditions:
 def promise_of(method: Method, on: Conditions) -> tuple[Kind, str | None]:
     """What a method promises under these conditions, and why it is less than it could be."""
     why = [SAME_DATA] if on.same_data and method.name != "simultaneous" else []
-    if on.same_models and FAIR_BITS not in method.assumptions:  # these hold given all bits but one
+    if on.same_models and method.name not in POOLED:  # these hold given all bits but one
         why.append(SAME_MODELS)
     if on.lost is not None and (on.lost.rule or (method.promise == "guaranteed" and not _unharmed(method, on.lost))):
         why.append(on.lost.why)
@@ -130,7 +132,7 @@ def as_warned(result: Intervals, found: tuple[AuditRow, ...]) -> Intervals:
     Where several bounds are guaranteed, the guaranteed low end is that of the highest.
     """
     ends = {row.method: (row.low, row.high) for row in found}
-    proven = [row.low for row in found if row.promise == "guaranteed" and row.method != "gaussian"]
+    proven = [row.low for row in found if row.promise == "guaranteed" and Mu.assumption not in row.assumptions]
     ends[BASELINE] = (max([ends[BASELINE][0], *proven]), ends[BASELINE][1])
     return replace(result, rows=tuple(replace(r, low=ends[r.method][0], high=ends[r.method][1]) for r in result))
 

@@ -15,7 +15,7 @@ OF_A_RULE = ("fit_models", "fit_pairs", "percentile", "threshold", "target_fpr")
 # What decides the guesses: whoever chooses one of these after seeing results chooses the result.
 RULE = ("attack", "rule", *OF_A_RULE, "search")
 # What decides how the guesses are judged.
-VERDICT = ("verdict_method", "verdict_level", "pooled_guesses", "pooled_number")
+VERDICT = ("verdict_level", "pooled_guesses", "pooled_number")
 
 
 class _Table(BaseModel):
@@ -31,6 +31,10 @@ def changed(base: AuditSettings, changes: dict[str, Any]) -> AuditSettings:
     values = base.model_dump()
     if changes.get("rule", base.rule) != base.rule:
         values |= dict.fromkeys(OF_A_RULE)
+    if changes.get("claimed_mu") is not None:  # one way to state a claim replaces the other
+        values |= dict.fromkeys(("claimed_eps", "claimed_delta"))
+    elif changes.get("claimed_eps") is not None:
+        values["claimed_mu"] = None
     try:
         return _Table(audit={**values, **changes}).audit  # type: ignore[arg-type]
     except ValidationError as error:
@@ -55,8 +59,12 @@ def other_rule(declared: AuditSettings, used: AuditSettings) -> list[str]:
     return _differing((*RULE, "delta") if searched else RULE, declared, used)
 
 
-def other_verdict(declared: AuditSettings, used: AuditSettings) -> list[str]:
-    return _differing(VERDICT, declared, used)
+def other_verdict(declared: AuditSettings, used: AuditSettings, pairs_per_model: int) -> list[str]:
+    """What decides the verdict and is not as declared; a claim of μ brings its own method."""
+    names = _differing(VERDICT, declared, used)
+    if verdict_method(declared, pairs_per_model) != verdict_method(used, pairs_per_model):
+        names = list(dict.fromkeys(["verdict_method", *names]))
+    return names
 
 
 def _differing(names: tuple[str, ...], declared: AuditSettings, used: AuditSettings) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from epsgauge.auditing.audit import judge_signals
 from epsgauge.auditing.claim import Claim, NoClaim, promises
-from epsgauge.auditing.in_order import in_order
+from epsgauge.auditing.in_order import failures, in_order
 from epsgauge.errors import InvalidInput
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.view import Run
@@ -24,6 +24,7 @@ class StopWhen:
     def parse(cls, text: str, plan: Plan) -> StopWhen:
         """What a user wrote, for this plan."""
         if text.replace(" ", "") == "violation":
+            _check_rule(text, plan)
             return cls("violation", None)
         found = re.fullmatch(r"width<([0-9.eE+-]+)", text.replace(" ", ""))
         try:
@@ -32,6 +33,7 @@ class StopWhen:
             width = 0.0
         if not width > 0:
             raise InvalidInput(f'--stop-when must be "violation" or such as "width<0.5", but got {text!r}.')
+        _check_rule(text, plan)
         if plan.game.pairs_per_model > 1:
             raise InvalidInput(
                 f"--stop-when {text} needs one pair a model, but the plan has {plan.game.pairs_per_model}: of several "
@@ -55,12 +57,20 @@ class StopWhen:
             judged = judge_signals(run.signals(), settings, cut, run.plan.n_fit_pairs)
         except InvalidInput:  # too few models yet
             return False
-        ordered = in_order(judged, [f for f in run.failed if f.index >= cut], cut, run)
+        ordered = in_order(judged, failures(run, judged, cut), cut, run)
         if self.width is not None:
             low, high = ordered.ends(delta=settings.delta, level=settings.level)
             return high - low < self.width
         claim = _claim(run)
         return isinstance(claim, Claim) and ordered.lower_bound(settings.verdict_level, claim.delta) > claim.eps
+
+
+def _check_rule(text: str, plan: Plan) -> None:
+    if plan.audit.rule == "split-pairs":
+        raise InvalidInput(
+            f'--stop-when {text} needs a rule that stays as it is, but rule = "split-pairs" is chosen by pairs of '
+            'every model. Use rule = "split" or "given".'
+        )
 
 
 def _claim(run: Run) -> Claim | NoClaim:

@@ -27,8 +27,8 @@ class Gaussian:
         return _mu(self.one_each.perfect, level)
 
     def detectable(self, level: float) -> float:
-        """The μ that would be refuted with a probability of `POWER`, where Clopper-Pearson orders the outcomes."""
-        return _mu(OneSided(BASELINE, level, 0.0).at_power(self.one_each.tally), level)
+        """The μ that would be refuted with a probability of `POWER`, where the exact bound of ε orders the outcomes."""
+        return _mu(OneSided("exact", level, 0.0).at_power(self.one_each.tally), level)
 
     def row(self, *, delta: float, level: float, on: Conditions) -> AuditRow:
         """The low end of the exact bound of μ and the high end of Clopper-Pearson's rectangle, as ε."""

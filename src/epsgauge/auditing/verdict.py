@@ -12,9 +12,9 @@ from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.claim import Claim, NoClaim
 from epsgauge.auditing.one_sided import POWER, OneSided
 from epsgauge.auditing.rows import perfect
-from epsgauge.bounds.guesses import Guessed
+from epsgauge.bounds.guesses import Guessed, Guesses
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.methods import COUNTED, METHODS
+from epsgauge.stats.methods import METHODS
 from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
 
@@ -42,11 +42,12 @@ class Verdict:
     detectable: float | None  # at the measured rates claims below it are refuted with probability `power`, if known
     power: float
     tally: Tally  # that the bound rests on
-    failed: int  # models that count in it as wrong guesses
+    failed: int  # guesses about models that failed, which count in it as wrong
     adversary: Adversary
     adjacency: Adjacency
     sentence: str
     mu: float | None = None  # the bound as μ of Gaussian DP, where that was held against a claim
+    guesses: Guesses | None = None  # that count, of a pooled bound
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Evidence:
     adjacency: Adjacency
     guessed: Guessed = "all"  # of the pooled bound
     bounds: Bounds | None = None  # where counts alone do not give it
+    guesses: Guesses | None = None  # that count, of a pooled bound
 
     def bound(self, method: str, level: float, delta: float) -> float:
         if self.bounds is not None:
@@ -118,9 +120,10 @@ def verdict(
         evidence.adjacency,
         "",
         mu,
+        evidence.guesses,
     )
     reason = claim.reason if isinstance(claim, NoClaim) else ""
-    said = _SENTENCES[kind](out, reason, bounds) + PROMISE[promise]
+    said = _SENTENCES[kind](out, reason, None if evidence.bounds is not None else bounds) + PROMISE[promise]
     if method == "bayes" and float(evidence.tally.fnr + evidence.tally.fpr) > 1:
         said += " The attack was worse than chance, and the posterior reads it as its opposite."
     return replace(out, sentence=" ".join([said, *caveats]))
@@ -130,13 +133,13 @@ def number(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.3g}"
 
 
-def _violation(v: Verdict, _: str, __: OneSided) -> str:
+def _violation(v: Verdict, _: str, __: OneSided | None) -> str:
     if v.promise == "estimate":
         return f"Violation by an estimate, which proves nothing: {_shown(v)}, above {_claimed(v)}, with {v.adversary}."
     return f"Violation: {_claimed(v)} does not hold. {_shown(v)}, with {v.adversary}."
 
 
-def _not_refuted(v: Verdict, _: str, __: OneSided) -> str:
+def _not_refuted(v: Verdict, _: str, __: OneSided | None) -> str:
     return (
         f"Not refuted by this adversary: {_claimed(v)}. {_shown(v)}, which is not above it. The adversary: "
         f"{v.adversary}. {_power(v)}A stronger attack may show more."
@@ -147,14 +150,13 @@ def _power(v: Verdict) -> str:
     if v.detectable is None:
         return ""
     what = f"only claims below ε = {number(v.detectable)}" if v.detectable > 0 else "no claim, however small,"
-    x, y = float(v.tally.fnr), float(v.tally.fpr)
-    return (
-        f"At its measured rates (FNR {x:.3g}, FPR {y:.3g}) such an audit refutes {what} with a probability of "
-        f"{v.power:.0%}. "
-    )
+    at = f"its measured rates (FNR {float(v.tally.fnr):.3g}, FPR {float(v.tally.fpr):.3g})"
+    if v.guesses is not None:
+        at = f"the measured share of right guesses ({v.guesses.n_right} of {v.guesses.n_guesses})"
+    return f"At {at} such an audit refutes {what} with a probability of {v.power:.0%}. "
 
 
-def _underpowered(v: Verdict, _: str, bounds: OneSided) -> str:
+def _underpowered(v: Verdict, _: str, bounds: OneSided | None) -> str:
     return (
         f"Underpowered: this audit cannot refute {_claimed(v)}, whatever the attack. With N = {v.tally.n_samples} "
         f"guesses ({v.tally.n_positive} with b = 1) the bound is at most ε = {number(v.largest)}. {_needed(v, bounds)} "
@@ -162,7 +164,7 @@ def _underpowered(v: Verdict, _: str, bounds: OneSided) -> str:
     )
 
 
-def _no_claim(v: Verdict, reason: str, __: OneSided) -> str:
+def _no_claim(v: Verdict, reason: str, __: OneSided | None) -> str:
     return f"No claim: {reason} {_shown(v)} at δ = {v.delta:g} ({v.adjacency}), with {v.adversary}."
 
 
@@ -186,18 +188,20 @@ def _claimed(v: Verdict) -> str:
 
 def _shown(v: Verdict) -> str:
     how = f"{METHODS[v.method].label}, one-sided, level {v.level:g}, N = {v.tally.n_samples}"
+    if v.guesses is not None and v.guesses.n_guesses < v.guesses.n_bits:
+        how += f", of which {v.guesses.n_guesses} count"
     if v.mu is not None:
         return f"Under Gaussian DP the attack shows μ of at least {number(v.mu)}, ε of {number(v.bound)} ({how})"
     return f"The attack shows ε of at least {number(v.bound)} ({how})"
 
 
-def _needed(v: Verdict, bounds: OneSided) -> str:
+def _needed(v: Verdict, bounds: OneSided | None) -> str:
     """How many guesses a perfect attack would need."""
-    if v.method not in (*COUNTED, "pooled"):
+    if bounds is None:
         return ""
     n = bounds.needed(0.0 if v.claim is None else v.claim.eps)
     if v.failed and n is not None and n <= v.tally.n_samples:
-        return f"The {v.failed} models that failed count as wrong guesses: try them again."
+        return f"{v.failed} guesses about models that failed count as wrong: try these again."
     if n is None:
         return f"No number of guesses up to {MAX_SAMPLES:.0e} is enough."
     return f"Even a perfect attack needs about N = {n}."

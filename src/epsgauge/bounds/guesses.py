@@ -20,6 +20,10 @@ Sides = Literal["both", "one"]
 Guessed = Literal["all", "positive", "negative", "top", "top-positive"]
 
 
+# Of the draws here: bits may have been drawn with a small seed too.
+STREAM = 0x70105
+
+
 @dataclass(frozen=True)
 class Guesses:
     """`n_right` of `n_guesses` guesses are right; `n_bits` counts every fair bit of the game, guessed or not.
@@ -100,7 +104,7 @@ def top_guesses(
     cut = checks.one("threshold", checks.numbers("threshold", threshold))
     with np.errstate(invalid="ignore"):
         sure = s if sides == "one" else np.where(s == cut, 0.0, np.abs(s - cut))
-    shuffled = np.random.default_rng(seed).permutation(len(s))
+    shuffled = np.random.default_rng([seed, STREAM]).permutation(len(s))
     picked = shuffled[np.argsort(-sure[shuffled], kind="stable")[:r]]
     said = np.ones(r) if sides == "one" else (s[picked] >= cut).astype(np.float64)
     return Guesses(int(np.count_nonzero(said == b[picked])), r, len(s), sides=sides)

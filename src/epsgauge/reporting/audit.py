@@ -101,9 +101,13 @@ def _title(audit: Audit) -> Text:
 def _facts(audit: Audit) -> dict[str, str]:
     t, models, who = audit.judged.tally, audit.models, audit.verdict.adversary
     fit = len(audit.judged.fit_models)
-    pairs = "" if audit.pairs_per_model == 1 else f", {audit.pairs_per_model} pairs each"
+    pairs = "" if audit.pairs_per_model == 1 else f", {audit.judged.pairs_per_model} pairs each"
+    if audit.judged.same_models:
+        chose = f", {len(audit.judged.fit)} other pairs of these models chose the rule"
+    else:
+        chose = f", {fit} chose the rule" if fit else ""
     facts = {
-        "models": f"{audit.judged.n_models} judged{pairs}" + (f", {fit} chose the rule" if fit else ""),
+        "models": f"{audit.judged.n_models} judged{pairs}{chose}",
         "attack": f"{who.attack or 'given scores'}, {who.rule}; {who.access}",
         "tally": f"TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}   FNR {short(float(t.fnr))}  FPR "
         f"{short(float(t.fpr))}",

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from epsgauge.adjacency import Adjacency
+from epsgauge.adjacency import Adjacency, check_implied
 from epsgauge.errors import InvalidInput
 from epsgauge.games.settings import GameSettings
 from epsgauge.references import nearest
@@ -81,9 +81,10 @@ class AuditSettings(BaseModel):
             raise ValueError('pooled_number goes with pooled_guesses = "top" or "top-positive"')
         if top and self.pooled_number is None and self.rule == "given":
             raise ValueError(f'pooled_guesses = "{self.pooled_guesses}" with rule = "given" needs pooled_number')
-        if self.verdict_method == "one-run" and self.pooled_guesses in ("positive", "negative"):
+        by_curve = self.verdict_method == "one-run" or self.claimed_mu is not None
+        if by_curve and self.pooled_guesses in ("positive", "negative"):
             raise ValueError(
-                f'verdict_method = "one-run" needs a number of guesses that is fixed, but that of '
+                f"a whole trade-off curve (one-run, claimed_mu) needs a number of guesses that is fixed, but that of "
                 f'pooled_guesses = "{self.pooled_guesses}" is up to the scores. Use "all", "top" or "top-positive"'
             )
 
@@ -97,7 +98,7 @@ class AuditSettings(BaseModel):
             if self.delta == 0:
                 raise ValueError("a claim stated as claimed_mu is also shown as ε at delta, which must be above 0")
         elif any(v is not None for v in stated) and any(v is None for v in stated):
-            raise ValueError("a claim needs all of claimed_eps, claimed_delta and claimed_adjacency")
+            raise ValueError("a claim needs all of claimed_eps, claimed_delta and claimed_adjacency, or claimed_mu")
         if self.verdict_method == "gaussian" and self.claimed_mu is None:
             raise ValueError('verdict_method = "gaussian" judges claims stated as claimed_mu alone')
 
@@ -154,6 +155,8 @@ class Plan(BaseModel):
                 f"audit.fit_pairs must be below game.pairs_per_model = {self.game.pairs_per_model}, so that pairs are "
                 f"left to be judged, but is {self.n_fit_pairs}."
             )
+        if self.audit.claimed_adjacency is not None:
+            check_implied(self.audit.claimed_adjacency, self.game.adjacency, "audit.claimed_adjacency")
         if self.game.canaries is not None:
             Part("canaries", self.game.canaries)  # a name that is not known is said now
 

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms import privacy as promises
 from epsgauge.runner.code import code_of
@@ -101,7 +103,8 @@ def entries_of_resume(store: Store, folder: Path, plan: Plan, *, retry_failed: b
     if plan.n_models > stored_plan(store).n_models:
         entries["extended_after_look"] = True
     n_fit = plan.audit.fit_models or store.get("declared").get("fit_models") or plan.n_fit
-    if retry_failed and (store.indices("failed") < n_fit).any():
+    choosing = np.inf if plan.audit.rule == "split-pairs" else n_fit  # pairs of every model choose there
+    if retry_failed and (store.indices("failed") < choosing).any():
         entries["refit_after_look"] = True
     return entries
 

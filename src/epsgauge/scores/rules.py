@@ -87,6 +87,8 @@ class SameData:
 Searched = Split | SplitPairs | SameData
 Choice = Given | Searched
 
+# Of the draws here: bits may have been drawn with a small seed too.
+STREAM = 0x59117
 FIXED = "A threshold that was fixed beforehand needs no such choice."
 
 
@@ -175,7 +177,7 @@ def _fit_pairs(scores: Scores, choice: SplitPairs) -> Bools:
         )
     order = scores.by_model
     if choice.seed is not None:
-        order = np.lexsort((np.random.default_rng(choice.seed).random(len(scores)), scores.model))
+        order = np.lexsort((np.random.default_rng([choice.seed, STREAM]).random(len(scores)), scores.model))
     place = np.empty(len(scores), np.int64)
     place[order] = np.arange(len(scores)) - np.repeat(scores.starts, scores.pairs)
     out: Bools = place < choice.fit_pairs
@@ -188,7 +190,7 @@ def _fit_rows(scores: Scores, choice: Split) -> Bools:
     if choice.seed is None:
         fit = models[models < choice.fit_models]
     elif choice.fit_models < len(models):
-        fit = np.sort(np.random.default_rng(choice.seed).choice(models, choice.fit_models, replace=False))
+        fit = np.sort(np.random.default_rng([choice.seed, STREAM]).choice(models, choice.fit_models, replace=False))
     else:
         fit = models
     if len(models) == 1:
