@@ -18,6 +18,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.laplace import Laplace
 from epsgauge.stats import region
+from epsgauge.stats.families import Mu
 from epsgauge.stats.methods import FAIR_BITS, INDEPENDENT, METHODS, NO_PEEKING, RULE_FIXED
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
@@ -75,7 +76,7 @@ def test_eps_of_one_bit_of_a_model_with_shared_noise():
 
 
 def test_what_scenarios_break():
-    assert VERTEX.breaks == frozenset()
+    assert VERTEX.breaks == {str(Mu.assumption)}
     assert WATCHED.breaks == {NO_PEEKING}
     assert MODELS[0].breaks == {INDEPENDENT}
     assert BY_NAME["no leak, best threshold"].breaks == {RULE_FIXED}

@@ -19,7 +19,7 @@ def judging(
         caveats = (f"Judged by the bound that holds at every moment alone: {lost.why}.",)
     elif lost is not None:
         caveats = (f"The level was not kept: {lost.why}.",)
-    if other_delta and method.name == "exact":
+    if other_delta and method.name == "exact" and not (lost is not None and lost.rule):
         method = METHODS[BASELINE]
         caveats = (
             *caveats,

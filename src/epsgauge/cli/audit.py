@@ -26,7 +26,10 @@ ClaimedEps = Annotated[float | None, typer.Option(help="An ε that is promised, 
 ClaimedDelta = Annotated[float | None, typer.Option(help="Its δ.")]
 ClaimedMu = Annotated[float | None, typer.Option(help="A μ of Gaussian DP that is promised, instead of both.")]
 FitPairs = Annotated[int | None, typer.Option(help="So many pairs of each model choose the rule, instead.")]
-VerdictMethod = Annotated[str | None, typer.Option(help="exact, pooled, one-run, anytime, clopper-pearson, bayes …")]
+VerdictMethod = Annotated[
+    str | None,
+    typer.Option(help="exact, pooled, one-run, anytime, simultaneous, gaussian, clopper-pearson, jeffreys or bayes."),
+]
 VerdictLevel = Annotated[float | None, typer.Option(help="One-sided level of the verdict's bound.")]
 PooledGuesses = Annotated[
     str | None, typer.Option(help="Guesses that count in pooled: all, positive, negative, top, top-positive.")
@@ -37,7 +40,9 @@ Attack = Annotated[str | None, typer.Option(help="percentile, loss or difference
 FitModels = Annotated[int | None, typer.Option(help="The first so many models choose the rule.")]
 Percentile = Annotated[float | None, typer.Option(help="A percentile that was fixed beforehand, instead.")]
 Threshold = Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")]
-SameData = Annotated[bool, typer.Option("--same-data", help="Choose on the judged data: an estimate.")]
+SameData = Annotated[
+    bool, typer.Option("--same-data", help="Choose on the judged data: the simultaneous bound alone is guaranteed.")
+]
 TargetFpr = Annotated[float | None, typer.Option(help="Choose the rule for this FPR.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit 1 if the lower bound is above it.")]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 VERDICT_STYLE = {
     "violation": "bold red",
-    "not refuted": "bold green",
+    "not refuted": "bold blue",
     "underpowered": "bold yellow",
     "no claim": "bold",
 }

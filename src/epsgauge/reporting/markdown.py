@@ -77,7 +77,8 @@ def _run(run: dict[str, Any]) -> list[str]:
     commit = "not known"
     if revision:
         commit = revision["commit"] + (" with changes that were not committed" if revision["dirty"] else "")
-    looks = "; ".join(f"{look['time']} {look['kind']} ({look['n_done']} done)" for look in run["looks"])
+    seen = [f"{look['time']} {look['kind']} ({look['n_done']} done)" for look in run["looks"]]
+    looks = "; ".join(seen) if len(seen) <= 3 else f"{len(seen)}, the first {seen[0]}, the last {seen[-1]}"
     return [
         f"Run directory: {run['path']}",
         f"Models: {models['planned']} planned, {models['done']} done, {models['failed']} failed{each}",

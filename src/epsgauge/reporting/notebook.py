@@ -171,7 +171,7 @@ body[data-jp-theme-light="false"] .epsgauge,.vscode-dark .epsgauge{{{dark}}}
 .epsgauge th{{color:var(--muted);font-weight:500}}
 .epsgauge .said{{border-left:4px solid var(--muted);padding-left:.7em}}
 .epsgauge .violation{{border-color:var(--red-text)}}
-.epsgauge .not-refuted{{border-color:var(--green-text)}}
+.epsgauge .not-refuted{{border-color:var(--blue-text)}}
 .epsgauge .underpowered{{border-color:var(--orange-text)}}
 .epsgauge progress{{width:20rem;max-width:100%}}
 """
