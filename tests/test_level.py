@@ -312,7 +312,7 @@ def test_a_claim_that_the_game_cannot_judge_is_refused_by_the_plan():
 # What could have been detected
 
 
-@pytest.mark.parametrize(("cells", "level"), [((6, 20, 0, 14), 0.95), ((14, 14, 6, 6), 0.99)])
+@pytest.mark.parametrize(("cells", "level"), [((6, 20, 0, 14), 0.95), ((8, 8, 3, 3), 0.95)])
 def test_what_could_be_detected_by_enumeration(cells, level):
     """All outcomes of two binomials at the measured rates, weighed; the bound of each is exact."""
     tp, tn, fp, fn = cells

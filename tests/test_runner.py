@@ -596,3 +596,30 @@ def test_the_store_of_the_benchmark_is_one_that_can_be_read(tmp_path, monkeypatc
     arrays = benchmark.fill(tmp_path, 3)
     assert np.array_equal(Run.open(tmp_path).signals().loss1, arrays["loss1"])
     benchmark.bare(2, benchmark.Work(1, 0.0), 0, 1)
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Takes 400 MB in its second model and keeps it; says in which process each model was trained."""
+
+    def train(self, data, *, seed, size=None):
+        if len(kept) == 1:  # loky compares with what it had after the first
+            kept.append(np.ones(50_000_000))
+        kept.append(np.ones(1))
+        time.sleep(1.1)  # loky looks at memory once a second
+        return os.getpid()
+
+    def losses(self, model, points):
+        return np.full(len(points[0]), float(model))
+
+
+kept: list[np.ndarray] = []
+
+
+def test_a_worker_that_grows_is_kept(tmp_path):
+    """loky, with psutil, would replace it, and import everything again for the next model."""
+    pytest.importorskip("psutil")
+    game = {"train_size": 5, "reference_size": 3}
+    planned = Plan(name="greedy", n_models=4, data={"use": "zeros", "size": 40}, trainer=Greedy(), game=game)
+    a_run = run(planned, out=tmp_path / "a", workers=1)
+    assert len(set(a_run.signals().loss0.ravel())) == 1

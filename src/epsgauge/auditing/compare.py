@@ -99,9 +99,7 @@ def compare(
     adjacency = _same("adjacency", [run.plan.game.adjacency for run in runs], "They are different promises.")
     delta = _same("delta", [s.delta for s in used], "Pass one delta for all.")
     level = _same("level", [s.level for s in used], "Pass one level for all.")
-    attack = _same(
-        "attack", [s.attack for s in used], "Set one attack in [audit] of their plans, or pass attack= in Python."
-    )
+    attack = _same("attack", [s.attack for s in used], "Set one in the plans, or pass attack= in Python.")
     _same("sees", [run.plan.game.sees for run in runs], "They are different adversaries.")
     _same("challenge", [run.plan.game.challenge for run in runs], "They are different games.")
     _same("pool_size", [run.plan.game.pool_size for run in runs], "Set one for every m of a comparison.")

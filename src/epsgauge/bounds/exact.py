@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -59,12 +60,21 @@ def exact_lower_bound(
     alpha = 1.0 - checks.level(level)
     share = checks.one("gamma_share", checks.numbers("gamma_share", gamma_share))
     checks.within("gamma_share", gamma_share, "above 0 and below 1", np.asarray(0.0 < share < 1.0))
+    check_direction(direction)
+    cells = tuple(int(checks.one("the tally", getattr(tally, cell))) for cell in ("tp", "tn", "fp", "fn"))
+    return _of_counts(cells, one, alpha, float(share), direction)
+
+
+@lru_cache(maxsize=4096)
+def _of_counts(cells: tuple[int, ...], delta: float, alpha: float, share: float, direction: Direction) -> float:
+    """Kept, as an audit asks for the same bound more than once: in its row, its verdict and its forecast."""
+    tp, tn, fp, fn = cells
     eps = Quantity(
-        ordering=lambda n1, n0, level: EpsOrdering(n1, n0, one, level),
-        region=lambda eps, folded: EpsRegion(eps, one, folded),
-        family=EpsAtDelta(np.array([one])),
+        ordering=lambda n1, n0, level: EpsOrdering(n1, n0, delta, level),
+        region=lambda eps, folded: EpsRegion(eps, delta, folded),
+        family=EpsAtDelta(np.array([delta])),
     )
-    return by_inversion(tally, eps, alpha=alpha, gamma_share=share, direction=direction)
+    return by_inversion(Tally(tp=tp, tn=tn, fp=fp, fn=fn), eps, alpha=alpha, gamma_share=share, direction=direction)
 
 
 def by_inversion(

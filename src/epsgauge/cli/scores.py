@@ -19,6 +19,7 @@ from epsgauge.cli.audit import (
     Level,
     PooledGuesses,
     PooledNumber,
+    SameData,
     VerdictLevel,
     VerdictMethod,
     judged,
@@ -37,9 +38,7 @@ def scores(
     fit_pairs: FitPairs = None,
     seed: Annotated[int, typer.Option(help="Which models, or pairs, these are.")] = 0,
     threshold: Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")] = None,
-    same_data: Annotated[
-        bool, typer.Option("--same-data", help="Choose on the judged data: the simultaneous bound alone is guaranteed.")
-    ] = False,
+    same_data: SameData = False,
     target_fpr: Annotated[float | None, typer.Option(help="Choose the threshold for this FPR.")] = None,
     verdict_method: VerdictMethod = None,
     verdict_level: VerdictLevel = None,

@@ -233,6 +233,10 @@ _payload = b""
 
 def _begin(payload: bytes, parent: int) -> None:
     """Set up a worker."""
+    from loky import process_executor
+
+    # with psutil, loky would replace a worker that has grown by 300 MB: after every model, where networks are trained
+    process_executor._USE_PSUTIL = False
     global _payload
     _payload = payload
     os.dup2(2, 1)  # what training code prints is no answer of ours
