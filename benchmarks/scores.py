@@ -16,7 +16,7 @@ import numpy as np
 from timing import machine, on_one_thread
 
 import epsgauge as eg
-from epsgauge.bounds import bands
+from epsgauge.bounds import bands, exact
 from epsgauge.bounds.anytime import anytime_interval
 from epsgauge.bounds.dependence import cluster_interval
 from epsgauge.bounds.exact import exact_lower_bound
@@ -72,7 +72,7 @@ def jobs(n: int) -> Jobs:
         "pooled": lambda: pooled_bound(all_guesses(tally), delta=DELTA, level=LEVEL),
         "one run f-DP": lambda: one_run_fdp_eps(all_guesses(tally), delta=DELTA, level=LEVEL),
         "anytime": lambda: anytime_interval(tally, delta=DELTA),
-        "exact": lambda: exact_lower_bound(tally, delta=DELTA, level=LEVEL),
+        "exact": lambda: (_forget(), exact_lower_bound(tally, delta=DELTA, level=LEVEL)),
         f"clusters, m = {M}": lambda: cluster_interval(fn, n1, fp, n0, delta=DELTA),
     }
 
@@ -81,6 +81,7 @@ def _forget() -> None:
     """The limits that are kept for the next call with as many scores."""
     bands.band.cache_clear()
     bands._local_level.cache_clear()
+    exact._of_counts.cache_clear()
 
 
 def _audit(scores: Scores, rule: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from epsgauge.stats.arrays import Floats
 from epsgauge.stats.methods import METHODS
 
 # Of more scores what the bound would detect is not computed.
-MOST = 20_000
+MOST = 4_000
 
 
 @dataclass(frozen=True)

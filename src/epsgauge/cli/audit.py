@@ -78,33 +78,22 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Judge a run: attack, rule, tally, posterior, bounds, accountant, verdict. Options replace what the plan says."""
-    settings: dict[str, Any] = {
-        "delta": delta,
-        "level": level,
-        "attack": attack,
-        "fit_models": fit_models,
-        "fit_pairs": fit_pairs,
-        "percentile": percentile,
-        "threshold": threshold,
-        "target_fpr": target_fpr,
-        "verdict_method": verdict_method,
-        "verdict_level": verdict_level,
-        "pooled_guesses": pooled_guesses,
-        "pooled_number": pooled_number,
-        "claimed_eps": claimed_eps,
-        "claimed_delta": claimed_delta,
-        "claimed_mu": claimed_mu,
-        "claimed_adjacency": claimed_adjacency,
-    }
-    judged(audited(folder, settings, same_data), fail_above, fail_on, as_json, curve=curve)
+    judged(audited(folder, locals(), same_data), fail_above, fail_on, as_json, curve=curve)
 
 
-def audited(folder: Path, settings: dict[str, Any], same_data: bool) -> Audit:
-    """The audit of a run with the settings that were given; those that are None are the plan's."""
+def given_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Of all options of a command those that are settings of an audit and were given."""
+    from epsgauge.runner.plan import AuditSettings
+
+    return {name: options[name] for name in AuditSettings.model_fields if options.get(name) is not None}
+
+
+def audited(folder: Path, options: dict[str, Any], same_data: bool) -> Audit:
+    """The audit of a run with the settings that were given; the others are the plan's."""
     from epsgauge.auditing.audit import audit as audit_of
     from epsgauge.runner.view import Run
 
-    given = {name: value for name, value in settings.items() if value is not None}
+    given = given_settings(options)
     return audit_of(Run.open(folder), **given, **rule_of(given, same_data))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -69,30 +69,13 @@ def report(
     claimed_adjacency: ClaimedAdjacency = None,
 ) -> None:
     """Write the audit of a run as one self-contained file: verdict, pictures, promises, what was run."""
+    options = dict(locals())
     from epsgauge.reporting.report import checked, report, written
 
     chosen = Kind.html if format is None and out in (None, STDOUT) else format
     target = Path(f"report.{chosen}") if out is None else out
     kind = checked(target, None if chosen is None else chosen.value)  # before the look, which is logged
-    settings: dict[str, Any] = {
-        "delta": delta,
-        "level": level,
-        "attack": attack,
-        "fit_models": fit_models,
-        "fit_pairs": fit_pairs,
-        "percentile": percentile,
-        "threshold": threshold,
-        "target_fpr": target_fpr,
-        "verdict_method": verdict_method,
-        "verdict_level": verdict_level,
-        "pooled_guesses": pooled_guesses,
-        "pooled_number": pooled_number,
-        "claimed_eps": claimed_eps,
-        "claimed_delta": claimed_delta,
-        "claimed_mu": claimed_mu,
-        "claimed_adjacency": claimed_adjacency,
-    }
-    found = audited(folder, settings, same_data)
+    found = audited(folder, options, same_data)
     if target == STDOUT:
         typer.echo(written(found, kind), nl=False)
         return

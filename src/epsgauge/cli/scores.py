@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,6 +22,7 @@ from epsgauge.cli.audit import (
     SameData,
     VerdictLevel,
     VerdictMethod,
+    given_settings,
     judged,
     rule_of,
 )
@@ -54,27 +55,12 @@ def scores(
     as_json: AsJson = False,
 ) -> None:
     """Audit a file of scores: posterior, bounds and verdict. A higher score must mean that b = 1 is more likely."""
+    options = dict(locals())
     from epsgauge.auditing.audit import audit as audit_of
     from epsgauge.scores.table import Scores
 
     table = Scores.read(file, adjacency=adjacency)
-    settings: dict[str, Any] = {
-        "delta": delta,
-        "level": level,
-        "fit_models": fit_models,
-        "fit_pairs": fit_pairs,
-        "threshold": threshold,
-        "target_fpr": target_fpr,
-        "verdict_method": verdict_method,
-        "verdict_level": verdict_level,
-        "pooled_guesses": pooled_guesses,
-        "pooled_number": pooled_number,
-        "claimed_eps": claimed_eps,
-        "claimed_delta": claimed_delta,
-        "claimed_mu": claimed_mu,
-        "claimed_adjacency": claimed_adjacency,
-    }
-    given = {name: value for name, value in settings.items() if value is not None}
+    given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
     found = audit_of(table, seed=seed, **given, **rule)
     if report is not None:
