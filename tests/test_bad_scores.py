@@ -1,9 +1,11 @@
 """Bad scores: a sentence with name, rule, value and remedy, or a valid wide answer; never a traceback or a guess."""
 
+import io
 import json
 import re
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -176,3 +178,65 @@ def test_the_command_gives_a_wide_answer(lines, options, tmp_path):
     said = CliRunner().invoke(app, command(tmp_path, lines, *options, "--json"))
     assert said.exit_code == 0, said.output
     assert json.loads(said.stdout)["lower_bound"] == 0
+
+
+def archive(**arrays):
+    """An .npz that states its adjacency; a member given as bytes is written as it is."""
+    out = io.BytesIO()
+    plain = {"adjacency": np.array("substitute"), "bit": HALVES, "score": NOISE, **arrays}
+    np.savez(out, **{name: array for name, array in plain.items() if not isinstance(array, bytes)})
+    with zipfile.ZipFile(out, "a") as members:
+        for name, raw in plain.items():
+            if isinstance(raw, bytes):
+                members.writestr(f"{name}.npy", raw)
+    return out.getvalue()
+
+
+def encrypted():
+    """As a zip program marks members that need a password."""
+    raw = bytearray(archive())
+    for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        for found in re.finditer(re.escape(mark), bytes(raw)):
+            raw[found.start() + at] |= 1
+    return bytes(raw)
+
+
+def header(text):
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+ARCHIVES = {
+    "encrypted": (encrypted(), "is encrypted, and there is no password"),
+    "header": (archive(score=header("{'descr': ('<f8', \n")), "is damaged: its archive cannot be read to the end"),
+    "no header": (archive(score=b"12345678"), "is damaged: score is no array"),
+    "huge": (
+        archive(score=header("{'descr': '<f8', 'fortran_order': False, 'shape': (10**30,)}\n")),
+        "is damaged: its archive cannot be read to the end",
+    ),
+    "no zip": (b"PK and then something else", "is not a NumPy archive"),
+    "0-d score": (archive(score=np.array(1.0)), "must have one dimension, but has 0"),
+    "0-d bit": (archive(bit=np.array(1)), "the array bit of"),
+    "2-d": (archive(score=NOISE[:, None]), "must have one dimension, but has 2"),
+    "complex": (archive(score=NOISE * 1j), "must hold real numbers, but its type is complex128"),
+    "time": (archive(score=np.zeros(60, "datetime64[s]")), "must hold real numbers, but its type is datetime64[s]"),
+    "text": (archive(score=NOISE.astype(str)), "must hold real numbers, but its type is <U"),
+    "structured": (archive(score=np.zeros(60, [("a", "f8")])), "must hold real numbers, but its type is [('a'"),
+    "text of a bit": (archive(bit=HALVES.astype(str)), "must hold real numbers, but its type is <U"),
+    "group of times": (archive(group=np.zeros(60, "datetime64[s]")), "must hold plain values, but its type is"),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_a_strange_archive_is_a_sentence(name, tmp_path):
+    raw, sentence = ARCHIVES[name]
+    path = tmp_path / "scores.npz"
+    path.write_bytes(raw)
+    with pytest.raises(eg.InvalidInput, match=re.escape(sentence)):
+        eg.Scores.read(path)
+
+
+def test_plain_archives_are_read(tmp_path):
+    path = tmp_path / "scores.npz"
+    for score in (NOISE.astype(np.float32), np.arange(60), np.arange(60) > 30):
+        path.write_bytes(archive(score=score, id=np.arange(60)))
+        assert eg.Scores.read(path).score.tolist() == score.astype(float).tolist()

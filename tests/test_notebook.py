@@ -17,11 +17,17 @@ from epsgauge.runner.view import Run
 
 __all__ = ["exact_bounds_once"]  # a fixture of this module too
 TALLY = eg.Tally(tp=31, tn=996, fp=5, fn=968)
+SETTINGS = {"fit_models": 10, "verdict_method": "clopper-pearson"}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return played(plan(name=HOSTILE, audit={"fit_models": 10}), tmp_path_factory.mktemp("run") / "a")
+    return played(plan(name=HOSTILE, n_models=40, audit=SETTINGS), tmp_path_factory.mktemp("run") / "a")
+
+
+@pytest.fixture(scope="module")
+def found(run):
+    return eg.audit(run)
 
 
 def shown(thing):
@@ -80,22 +86,21 @@ def test_arrays_are_shown_as_text():
         assert "2 tallies" in printed(thing)
 
 
-def test_audit(run):
-    found = eg.audit(run)
+def test_audit(found):
     page = shown(found)
     assert pictures(page) == 1
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert found.verdict.kind.split()[0] in page.lower()
-    assert pictures(shown(eg.audit(scores(1.0, 60)))) == 1
+    assert pictures(shown(eg.audit(scores(1.0, 60), verdict_method="clopper-pearson"))) == 1
 
 
 def test_run_shows_how_it_stands_and_is_no_look(run):
     before = len(run.looks)
     page = shown(run)
-    assert '<progress value="60" max="60"' in page
+    assert '<progress value="40" max="40"' in page
     assert "&lt;script&gt;" in page
-    assert "60 of 60 models done" in printed(run)
+    assert "40 of 40 models done" in printed(run)
     assert len(Run.open(run.path).looks) == before
 
 
@@ -106,8 +111,7 @@ def test_two_pictures_on_one_page_have_ids_of_their_own():
     assert not ids[0] & ids[1]
 
 
-def test_rich_shows_what_the_command_prints(run):
-    found = eg.audit(run)
+def test_rich_shows_what_the_command_prints(found):
     file = io.StringIO()
     audit_answer.show(found, Console(file=file, width=88, highlight=False))
     assert [line.rstrip() for line in printed(found, width=88).splitlines()] == [
@@ -145,4 +149,5 @@ def test_the_library_needs_no_jinja_and_no_matplotlib():
 def test_a_posterior_at_zero_has_a_picture():
     page = shown(eg.estimate(eg.Tally(tp=0, tn=500, fp=0, fn=500), delta=0.1))
     assert pictures(page) == 1
+    assert "Pr[ε = 0] &gt; 0.999" in page
     assert np.isclose(float(eg.estimate(eg.Tally(tp=0, tn=500, fp=0, fn=500), delta=0.1).mass_at_zero), 1, atol=0.05)

@@ -14,11 +14,11 @@ NAMES = "() => [...document.querySelectorAll('svg[role=img]')].map(svg => svg.ge
 def hostile_plan():
     return eg.Plan(
         name=HOSTILE,
-        n_models=90,
+        n_models=30,
         data={"use": "zeros", "size": 60},
         trainer={"use": "laplace", "eps": 2.0},
         game={"train_size": 20, "reference_size": 10, "pairs_per_model": 3},
-        audit={"attack": "loss", "fit_models": 20},
+        audit={"attack": "loss", "fit_models": 10},
     )
 
 
@@ -54,21 +54,20 @@ def test_every_picture_has_a_name_and_ids_are_unique(page, run_report):
     opened(page, run_report)
     names = page.evaluate(NAMES)
     assert len(names) >= 10
-    for ids in names:
-        for one in ids.split():
-            assert page.locator(f"[id='{one}']").count() == 1, one
     ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
-    for link in page.locator("a[href^='#']").all():
-        assert page.locator(link.get_attribute("href")).count() == 1
+    links = page.evaluate("() => [...document.querySelectorAll('a[href^=\"#\"]')].map(e => e.getAttribute('href'))")
+    assert links
+    assert {one for name in names for one in name.split()} | {link[1:] for link in links} <= set(ids)
 
 
 def test_nothing_is_cut_off_on_a_phone(page, run_report):
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, run_report)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    for table in page.locator("table").all():
-        assert table.bounding_box()["width"] <= 390
+    widths = page.evaluate("() => [...document.querySelectorAll('table')].map(e => e.getBoundingClientRect().width)")
+    assert widths
+    assert max(widths) <= 390
 
 
 def background(page):

@@ -12,11 +12,12 @@ from scipy import special
 
 from epsgauge.auditing.one_sided import POWER
 from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, promise_of
-from epsgauge.bounds.guesses import Guessed, Guesses, guesses_of, top_guesses
+from epsgauge.bounds.guesses import Guessed, Guesses, Sides, guesses_of, surest_right
 from epsgauge.bounds.one_run import one_run_fdp_eps, one_run_fdp_mu
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.scores.rules import Judged
+from epsgauge.scores.table import Scores
 from epsgauge.stats import region
 from epsgauge.stats.arrays import Ints
 from epsgauge.stats.families import Mu
@@ -100,7 +101,9 @@ class Pool:
     def guesses(self) -> Guesses:
         if self.counted:
             return guesses_of(self.tally, self.which.guessed)
-        return _surest(self.judged, self.which, self.all_pairs.n_failed)
+        scores = self.judged.judged
+        right = _right(self.judged, scores, self.which.guessed)
+        return _surest(right, self.which, len(scores) + self.all_pairs.n_failed)
 
     @property
     def perfect(self) -> Guesses:
@@ -209,7 +212,7 @@ def pool(judged: Judged, failed_bits: Ints, which: Which | None, *, delta: float
     ones = int(failed_bits.sum())
     all_pairs = Guaranteed(judged.tally, ones, len(failed_bits) - ones)
     if which is None:
-        which = Which("all") if judged.fit_tally is None else _best(judged, all_pairs, delta, level, fixed)
+        which = Which("all") if judged.fit_tally is None or judged.same_data else _best(judged, all_pairs, delta, level, fixed)
     elif which.guessed not in COUNTED and which.number is None:
         which = _best(judged, all_pairs, delta, level, fixed, which.guessed)
     return Pool(judged, all_pairs, which)
@@ -245,24 +248,22 @@ def _candidates(judged: Judged, fixed: bool, only: Guessed | None) -> Iterator[t
         if only is None:
             yield Which(guessed), guesses_of(judged.fit_tally, guessed)
     for guessed in ("top", "top-positive") if only is None else (only,):
+        right = _right(judged, judged.fit, guessed)
         for i, share in enumerate(SHARES):
             if share * len(judged.fit) >= FEWEST or (only is not None and i == 0):
                 which = Which(guessed, share=share)
-                yield which, _surest_of(judged, judged.fit.score, judged.fit.bit, which, len(judged.fit))
+                yield which, _surest(right, which, len(judged.fit))
 
 
-def _surest(judged: Judged, which: Which, n_failed: int) -> Guesses:
-    """Of the judged rows; guesses that would need pairs of failed models are wrong."""
-    return _surest_of(judged, judged.judged.score, judged.judged.bit, which, len(judged.judged) + n_failed)
+def _right(judged: Judged, scores: Scores, guessed: Guessed) -> Ints:
+    return surest_right(scores.score, scores.bit, threshold=judged.threshold, sides=_sides(guessed))
 
 
-def _surest_of(judged: Judged, score: np.ndarray, bit: np.ndarray, which: Which, n_bits: int) -> Guesses:
+def _surest(right: Ints, which: Which, n_bits: int) -> Guesses:
+    """Guesses that would need pairs of failed models, of which there is no score, are wrong."""
     n = which.n_top(n_bits)
-    found = top_guesses(
-        score,
-        bit,
-        n_guesses=min(n, len(score)),
-        threshold=judged.threshold,
-        sides="one" if which.guessed == "top-positive" else "both",
-    )
-    return Guesses(found.n_right, n, n_bits, sides=found.sides)
+    return Guesses(int(right[min(n, len(right) - 1)]), n, n_bits, sides=_sides(which.guessed))
+
+
+def _sides(guessed: Guessed) -> Sides:
+    return "one" if guessed == "top-positive" else "both"

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
+from epsgauge.stats.arrays import Ints
 from epsgauge.stats.tally import Tally
 
 # "fixed": the number of guesses was known before the outputs were seen; "random": the outputs decided it.
@@ -93,21 +94,28 @@ def top_guesses(
     with the largest scores, all guessed 1. Equal scores are picked in an order drawn from the seed: the order of the
     rows may say what their bits are.
     """
+    right = surest_right(scores, bits, threshold=threshold, sides=sides, seed=seed)
+    r, most = int(checks.one("n_guesses", checks.counts("n_guesses", n_guesses))), len(right) - 1
+    checks.within("n_guesses", r, f"at most the number of scores, {most}", np.asarray(r <= most))
+    return Guesses(int(right[r]), r, most, sides=sides)
+
+
+def surest_right(scores: ArrayLike, bits: ArrayLike, *, threshold: float, sides: Sides = "both", seed: int = 0) -> Ints:
+    """How many of the r surest guesses are right, for every r from 0 on."""
     s, b = checks.numbers("scores", scores), checks.numbers("bits", bits)
     if s.shape != b.shape or s.ndim != 1:
         raise InvalidInput(
             f"scores and bits must be two lists of the same length, but got shapes {s.shape} and {b.shape}."
         )
     checks.within("bits", bits, "0 or 1", (b == 0) | (b == 1))
-    r = int(checks.one("n_guesses", checks.counts("n_guesses", n_guesses)))
-    checks.within("n_guesses", r, f"at most the number of scores, {len(s)}", np.asarray(r <= len(s)))
     cut = checks.one("threshold", checks.numbers("threshold", threshold))
     with np.errstate(invalid="ignore"):
         sure = s if sides == "one" else np.where(s == cut, 0.0, np.abs(s - cut))
     shuffled = np.random.default_rng([seed, STREAM]).permutation(len(s))
-    picked = shuffled[np.argsort(-sure[shuffled], kind="stable")[:r]]
-    said = np.ones(r) if sides == "one" else (s[picked] >= cut).astype(np.float64)
-    return Guesses(int(np.count_nonzero(said == b[picked])), r, len(s), sides=sides)
+    order = shuffled[np.argsort(-sure[shuffled], kind="stable")]
+    said = np.ones(len(s)) if sides == "one" else (s[order] >= cut).astype(np.float64)
+    out: Ints = np.concatenate([[0], np.cumsum(said == b[order])])
+    return out
 
 
 def _cells(tally: Tally) -> tuple[int, int, int, int]:

@@ -121,8 +121,9 @@ def percentiles(shown: Percentiles, *, prefix: str = "") -> str:
     """ε at every candidate on the judged models, on those that chose, and which one they chose."""
     j, i = shown.judged, shown.chosen
     at = float(shown.x[i])
+    who = shown.who if shown.who.startswith(("fixed", "moved")) else f"chosen by {shown.who}"
     words = (
-        f"Chosen: {shown.axis} {number(at)} ({shown.who}). There the judged models give a median ε of "
+        f"Marked: {shown.axis} {number(at)} ({who}). There the judged models give a median ε of "
         f"{number(float(j.median[i]))}, {percent(shown.level)} interval "
         f"{span(float(j.low[i]), float(j.high[i]))}."
     )
@@ -131,10 +132,10 @@ def percentiles(shown: Percentiles, *, prefix: str = "") -> str:
     names = tick_names(values)
     x = Scale(*_room(float(shown.x[0]), float(shown.x[-1])), margin(names), RIGHT)
     chosen = f"{shown.axis} {number(at)}"
-    by = f"{chosen}, {shown.who}" if shown.who.startswith("fixed") else f"{chosen}, chosen by {shown.who}"
+    by = f"{chosen}, {who}"
     flags = [Flag(x(at), by, "strong", math.inf)]
     if wide(by, strong=True) > WIDTH - 8:
-        flags = [Flag(x(at), f"chosen by {shown.who}"), Flag(x(at), chosen, "strong", math.inf)]
+        flags = [Flag(x(at), who), Flag(x(at), chosen, "strong", math.inf)]
     places = placed(flags, 4, WIDTH - 4)
     top = flags_height(places) + 8
     y = Scale(0.0, shown.ceiling, top + 200, top)

@@ -10,9 +10,9 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import NoClaim
 from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import OWNER, number
-from epsgauge.reporting import layout, record
+from epsgauge.reporting import layout, record, words
 from epsgauge.reporting.estimate import Answer
-from epsgauge.reporting.numbers import interval_text, probability, short
+from epsgauge.reporting.numbers import interval_text, likely, short
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
 from epsgauge.stats.cautions import cautions
 from epsgauge.stats.families import EpsAtDelta
@@ -28,7 +28,8 @@ def of_audit(audit: Audit) -> Page:
     s, t = audit.settings, audit.judged.tally
     tallies = [Counted("All judged pairs", t)]
     if audit.verdict.tally != t:
-        tallies.append(Counted(f"What the verdict rests on ({_rests_on(audit)})", audit.verdict.tally))
+        rests = f"{METHODS[audit.verdict.method].label}: {words.rests_on(audit, audit.verdict.method)}"
+        tallies.append(Counted(f"What the verdict rests on ({rests})", audit.verdict.tally))
     return Page(
         title="Privacy audit",
         name=audit.name,
@@ -66,11 +67,11 @@ def of_counts(answer: Answer) -> Page:
             number(float(proven.low)),
             f"{METHODS[proven.method].label}, one-sided {_percent((1 + answer.level) / 2)}, {proven.promise}",
         ),
-        Number(f"Pr[{symbol} = 0]", probability(float(post.mass_at_zero)), "posterior probability"),
+        Number(f"Pr[{symbol} = 0]", likely(float(post.mass_at_zero)), "posterior probability"),
     ]
     if answer.claimed is not None and answer.exceeds is not None:
         above = f"Pr[{symbol} > {answer.claimed:g}]"
-        numbers.append(Number(above, probability(answer.exceeds), "posterior probability that the claim fails"))
+        numbers.append(Number(above, likely(answer.exceeds), "posterior probability that the claim fails"))
     if answer.eps_if_gaussian is not None:
         gaussian = answer.eps_if_gaussian
         ends = gaussian.interval(answer.level)
@@ -154,7 +155,8 @@ def bound_label(audit: Audit) -> str:
     """What the verdict's bound is, in a few words."""
     v = audit.verdict
     at = "" if v.delta == audit.settings.delta else f", at the claim's δ = {v.delta:.3g}"
-    return f"{METHODS[v.method].label}, one-sided {_percent(v.level)}, {v.promise}{at}"
+    gaussian = "" if v.mu is None else ", if the mechanism is Gaussian DP"
+    return f"{METHODS[v.method].label}, one-sided {_percent(v.level)}, {v.promise}{at}{gaussian}"
 
 
 def _claim(audit: Audit) -> str:
@@ -179,7 +181,7 @@ def _numbers(audit: Audit) -> tuple[Number, ...]:
     note = f"{row.promise}, median {_median(post)}{at}"
     out.append(Number(f"{level} interval", interval_text(row.low, row.high), note))
     if claim is not None and claim.delta == audit.settings.delta:
-        above = probability(float(post.exceeds(claim.eps)))
+        above = likely(float(post.exceeds(claim.eps)))
         what = "posterior probability" if row.promise == "credible" else "of a posterior that promises nothing here"
         out.append(Number("Pr[ε > claim]", above, what))
     if v.kind == "underpowered":
@@ -217,13 +219,6 @@ def _meanings(rows: Sequence[Any]) -> tuple[tuple[str, str], ...]:
         owners = [METHODS[row.method].label for row in rows if (promise, meaning) in layout.meanings([row])]
         out.append((promise, meaning if promises.count(promise) == 1 else f"{meaning} ({', '.join(owners)})"))
     return tuple(out)
-
-
-def _rests_on(audit: Audit) -> str:
-    label = METHODS[audit.verdict.method].label
-    what = "all guesses" if audit.verdict.method == "pooled" else "one pair a model"
-    failed = f", {audit.verdict.failed} failed as wrong guesses" if audit.verdict.failed else ""
-    return f"{label}: {what}{failed}"
 
 
 def _judged(audit: Audit) -> str:

@@ -11,6 +11,9 @@ from epsgauge.reporting.numbers import duration, short
 from epsgauge.reporting.page import Page
 from epsgauge.reporting.toml import to_toml
 
+# A blank of no width: after it what hosts turn into a mention, a number of an issue or a link is text.
+APART = "&#8203;"
+
 
 def markdown(page: Page) -> str:
     """Names that hold Markdown or HTML stay text."""
@@ -109,8 +112,9 @@ def _fenced(text: str, language: str) -> str:
 
 
 def _text(text: str) -> str:
-    """One line in which HTML, links, emphasis and cells of tables are letters."""
+    """One line of letters: no HTML, link, mention, emphasis, formula, cell of a table, nor heading or list."""
     safe = escape(" ".join(text.split()), quote=False)
-    for sign in ("\\", "`", "*", "|"):
-        safe = safe.replace(sign, f"\\{sign}")
-    return safe.replace("](", "]\\(")
+    safe = re.sub(r"[\\`*_~|#$]", r"\\\g<0>", safe).replace("](", "]\\(")
+    safe = re.sub(r"^([-+=]|\[(?=[ xX]\]))", r"\\\1", safe)
+    safe = re.sub(r"^(\d+)([.)])(?= |$)", r"\1\\\2", safe)
+    return re.sub(r"@(?=\w)|#(?=\d)|:(?=//)|\bwww(?=\.)|\bmailto:|\bxmpp:", rf"\g<0>{APART}", safe, flags=re.IGNORECASE)

@@ -13,7 +13,7 @@ from epsgauge.figures import css, web
 from epsgauge.figures.density import Bar, density
 from epsgauge.figures.ruler import ruler, ruler_of_counts
 from epsgauge.reporting.contents import answered
-from epsgauge.reporting.numbers import duration, interval_text, probability, short
+from epsgauge.reporting.numbers import duration, interval_text, likely, short
 from epsgauge.runner.view import Run
 from epsgauge.stats.cautions import cautions
 from epsgauge.stats.families import EpsAtDelta
@@ -55,9 +55,9 @@ def _audit(audit: Audit) -> str:
 def _posterior(posterior: Posterior) -> str:
     result = intervals_of(posterior, level=LEVEL)
     symbol = posterior.family.symbol
-    facts = (
-        f"median {short(float(posterior.median()))}, Pr[{symbol} = 0] = {probability(float(posterior.mass_at_zero))}"
-    )
+    atom = likely(float(posterior.mass_at_zero))
+    zero = f"Pr[{symbol} = 0] {atom}" if atom.startswith(">") else f"Pr[{symbol} = 0] = {atom}"
+    facts = f"median {short(float(posterior.median()))}, {zero}"
     bars = [Bar(row.method, METHODS[row.method].label, row.promise, float(row.low), float(row.high)) for row in result]
     return (
         _head(posterior)

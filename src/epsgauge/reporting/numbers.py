@@ -28,6 +28,15 @@ def probability(p: float) -> str:
     return "0" if p == 0 else f"{p:.3g}"
 
 
+def likely(p: float) -> str:
+    """A probability of something uncertain: one that would round to 1 is said to be above 0.999.
+
+    >>> likely(0.4321), likely(0.99999)
+    ('0.432', '> 0.999')
+    """
+    return "> 0.999" if p >= 0.9995 else probability(p)
+
+
 def duration(seconds: float) -> str:
     """A time as people say it.
 

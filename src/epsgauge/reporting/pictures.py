@@ -33,7 +33,8 @@ def of_audit(audit: Audit) -> Sections:
     """Verdict, posterior, region, attack, narrowing, and the dependence of several pairs a model."""
     level = audit.settings.level
     view, row = terminal.picture(audit), audit["bayes"]
-    said = words.density(audit.posterior, view.claimed, None if row.promise == "credible" else row.note)
+    caveat = None if row.promise == "credible" else row.note
+    said = words.density(audit.posterior, view.claimed, caveat)
     signals = None if audit.run is None else audit.run.signals()
     narrowed = narrowing.narrowing(audit)
     judged = int(narrowed.n[-1])
@@ -44,13 +45,13 @@ def of_audit(audit: Audit) -> Sections:
                 _one("The posterior", lambda: web.density(view, prefix="pdf"), said),
                 folded=("Its distribution function", web.cdf(view, prefix="cdf")),
             ),
-            _one("Every method", lambda: web.bars(bars.bars(audit), prefix="bars"), words.bars(level)),
+            _one("Every method", lambda: web.bars(bars.bars(audit), prefix="bars"), words.bars(level, audit)),
         ),
         "region": (
             _one(
                 "Both error rates",
                 lambda: web.contours(contours.contours(audit.posterior, level=level), prefix="region"),
-                words.region(level),
+                words.region(level, audit.posterior, caveat),
             ),
         ),
         "attack": (
@@ -74,7 +75,7 @@ def of_audit(audit: Audit) -> Sections:
             _one(
                 "Model after model",
                 lambda: web.narrowing(narrowed, prefix="narrowing"),
-                words.narrowing(judged, narrowed.half),
+                words.narrowing(judged, narrowed.half, caveat),
             ),
         ),
     }
@@ -110,7 +111,7 @@ def of_counts(answer: Answer) -> Sections:
         _one(
             "Both error rates",
             lambda: web.contours(contours.contours(answer.posterior, level=answer.level), prefix="region"),
-            words.region(answer.level),
+            words.region(answer.level, answer.posterior),
         ),
     )
     return out
