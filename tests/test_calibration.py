@@ -77,7 +77,7 @@ def test_eps_of_one_bit_of_a_model_with_shared_noise():
 
 def test_what_scenarios_break():
     assert VERTEX.breaks == {str(Mu.assumption)}
-    assert WATCHED.breaks == {NO_PEEKING}
+    assert WATCHED.breaks == {NO_PEEKING, str(Mu.assumption)}
     assert MODELS[0].breaks == {INDEPENDENT}
     assert BY_NAME["no leak, best threshold"].breaks == {RULE_FIXED}
     assert BY_NAME["no leak, FPR 0.1, sizes 3 : 17"].breaks == {FAIR_BITS}
