@@ -222,3 +222,11 @@ def test_without_a_claim_of_mu_no_verdict_rests_on_it():
     a = audit(one_model(models=1200), claimed_eps=0.1, claimed_delta=1e-5, **MU)
     assert a.verdict.mu is None
     assert all(row.method != "gaussian" for row in a.rows)
+
+
+def test_few_models_leave_mu_without_an_upper_end():
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, 60)
+    scores = Scores(np.arange(60), np.zeros(60), bits, 4.0 * bits + rng.normal(size=60), "substitute")
+    row = audit(scores, rule="given", threshold=2.0, claimed_mu=1.0, **MU)["gaussian"]
+    assert 0 < row.low < row.high == np.inf

@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
+import zipfile
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,12 +21,17 @@ import pytest
 
 import epsgauge as eg
 from epsgauge.auditing.audit import audit_run
+from epsgauge.auditing.one_sided import OneSided
 from epsgauge.errors import InvalidInput, MissingExtra
-from epsgauge.reporting.viewer import explore, upload
+from epsgauge.figures.narrowing import narrowing
+from epsgauge.reporting.viewer import calculator, explore, upload
 from epsgauge.reporting.viewer.audits import Audits
 from epsgauge.reporting.viewer.guard import HEADERS, PAGES
 from epsgauge.reporting.viewer.runs import Folder
-from epsgauge.reporting.viewer.server import Viewer
+from epsgauge.reporting.viewer.said import said
+from epsgauge.reporting.viewer.seen import UNLOGGED
+from epsgauge.reporting.viewer.server import Viewer, serve
+from epsgauge.reporting.viewer.show import Show, _controls
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.progress import Watch
 
@@ -35,20 +42,27 @@ STATIC = Path(explore.__file__).parent / "static"
 class Losses:
     """Losses of members are lower."""
 
+    gap = 1.5
+
     def train(self, data, *, seed, size=None):
         return set(np.asarray(data[0]).tolist()), seed
 
     def losses(self, model, points):
         members, seed = model
         ids = np.asarray(points[0])
-        return np.random.default_rng(seed).normal(size=len(ids)) - 1.5 * np.isin(ids, list(members))
+        return np.random.default_rng(seed).normal(size=len(ids)) - self.gap * np.isin(ids, list(members))
 
 
-def of_losses(name, seed):
-    game = {"train_size": 20, "reference_size": 19}
+class Clear(Losses):
+    """By so much that a few models show it."""
+
+    gap = 6.0
+
+
+def of_losses(name, seed, n_models=60, pairs_per_model=1, trainer=Losses, **audit):
+    game = {"train_size": 20, "reference_size": 19, "pairs_per_model": pairs_per_model}
     data = {"use": "zeros", "size": 200}
-    audit = {"verdict_method": "clopper-pearson"}
-    return eg.Plan(name=name, seed=seed, n_models=60, data=data, trainer=Losses(), game=game, audit=audit)
+    return eg.Plan(name=name, seed=seed, n_models=n_models, data=data, trainer=trainer(), game=game, audit=audit)
 
 
 def small(n_models=12):
@@ -146,7 +160,7 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     play(plan(), folder / "whole")
     play(plan(HOSTILE, seed=1), folder / "deep" / 'a"b<i>&c')
-    play(of_losses("percentile", 2), folder / "percentile")
+    play(of_losses("percentile", 2, verdict_method="clopper-pearson"), folder / "percentile")
     play(plan("other", adjacency="add-remove", seed=3), folder / "other")
     play(plan("half"), folder / "half", stop_after=40)
     (folder / "broken").mkdir()
@@ -165,7 +179,7 @@ def client(served):
     return served.client
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def declared(runs):
     return Audits().of(runs / "percentile")
 
@@ -213,6 +227,37 @@ def test_without_a_cookie_nothing_is_shown(served, path):
         answer = Client(served.viewer.port).get(path, headers)
         assert answer.status == 403
         assert "whole" not in answer.text
+
+
+def test_a_second_cookie_of_the_name_locks_nobody_out(client):
+    name = client.cookie.partition("=")[0]
+    for cookies in (f"{name}=planted; {client.cookie}", f"{client.cookie}; {name}=planted"):
+        assert Client(client.port).get("/", {"Cookie": cookies}).status == 200
+
+
+def test_the_browser_is_opened_by_a_file_that_only_its_owner_reads(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda target: opened.append((target, Path(target[7:]).stat().st_mode)))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    text, said = [], []
+
+    def served(viewer):
+        file = next(tmp_path.glob("*/*.html"))
+        text.append(file.read_text())
+        for thread in threading.enumerate():
+            if thread.name == "opens a browser":
+                thread.join(10)
+        viewer._socket.close()
+
+    monkeypatch.setattr(Viewer, "serve", served)
+    serve(tmp_path, say=said.append)
+    token = said[0].partition("token=")[2]
+    assert f"url=http://127.0.0.1:{said[0].partition('127.0.0.1:')[2].partition('/')[0]}/?token={token}" in text[0]
+    ((target, mode),) = opened
+    assert target.startswith("file:///")
+    assert token not in target
+    assert mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == []  # it is gone with the viewer
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "%C3%A9", "%ED%A0%80", "%00", "a" * 5000])
@@ -293,11 +338,7 @@ def test_a_redirect_stays_here(tmp_path):
 # no path outside the folder
 
 
-@pytest.mark.parametrize(
-    "run_id",
-    ["..", "../outside", "whole/../whole", "whole/", "/whole", "deep/../../outside", "", "whole\0", "link", "leak"],
-)
-def test_only_listed_runs_are_opened(tmp_path, run_id):
+def test_only_listed_runs_are_opened(tmp_path):
     play(small(), tmp_path / "outside")
     folder = tmp_path / "folder"
     (folder / "leak").mkdir(parents=True)
@@ -308,8 +349,20 @@ def test_only_listed_runs_are_opened(tmp_path, run_id):
     here = Folder(folder)
     assert "whole" in here.ids()
     assert not {"link", "leak", ".."} & set(here.ids())
-    with pytest.raises(InvalidInput, match="there is no run"):
-        here.path(run_id)
+    outside = ("..", "../outside", "whole/../whole", "whole/", "/whole", "deep/../../outside")
+    for run_id in (*outside, "", "whole\0", "link", "leak"):
+        with pytest.raises(InvalidInput, match="there is no run"):
+            here.path(run_id)
+
+
+def test_folders_that_are_not_searched_are_said(tmp_path, monkeypatch):
+    (tmp_path / "a" / "b" / "c" / "d").mkdir(parents=True)
+    with Served(tmp_path) as here:
+        assert here.client.get("/api/list").json["leftOut"] is None
+        (tmp_path / "a" / "b" / "c" / "d" / "e").mkdir()
+        assert "Folders more than 4 levels below" in here.client.get("/").text
+        monkeypatch.setattr("epsgauge.reporting.viewer.runs.MOST", 2)
+        assert here.client.get("/api/list").json["leftOut"].startswith("Only the first 2 folders")
 
 
 def test_a_log_of_looks_that_leads_elsewhere_is_not_written(tmp_path):
@@ -420,8 +473,10 @@ def test_too_few_models_to_judge_is_a_sentence(tmp_path):
     with Served(tmp_path) as here:
         here.client.post("/api/open", id="a")
         answer = here.client.get("/api/results", id="a")
-        assert answer.status == 400
-        assert answer.json["error"].startswith("The first 10 models choose the rule")
+        assert answer.status == 200  # a page that waits for it asks again and again
+        assert list(answer.json) == ["waiting"]
+        assert answer.json["waiting"].startswith("The first 10 models choose the rule")
+        assert here.client.get("/api/explore", id="a").status == 400
         assert looks(tmp_path / "a") == []
 
 
@@ -454,6 +509,106 @@ def test_a_moved_audit_is_that_of_the_library(declared):
     assert whole.audit.verdict.bound == pytest.approx(found.audit.verdict.bound)
 
 
+CLAIM = {"claimed_eps": 1.0, "claimed_delta": 1e-3, "claimed_adjacency": "substitute"}
+MU = {"claimed_mu": 1.0, "claimed_adjacency": "substitute"}
+CASES = {
+    "split": (1, None, CLAIM, "exact"),
+    "same-data": (1, None, {"rule": "same-data"}, "simultaneous"),
+    "unfinished": (1, 22, {}, "anytime"),
+    "pooled": (2, None, {}, "pooled"),
+    "of some pairs": (2, None, {"rule": "split-pairs"}, "pooled"),
+    "of μ": (2, None, MU, "one-run"),
+}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    """Every kind of rule, with one pair a model and several, finished or not."""
+    folder, audits = tmp_path_factory.mktemp("cases"), Audits()
+    found = {}
+    for name, (m, stop_after, audit, _) in CASES.items():
+        play(of_losses(name, 2, 24, m, Clear, **audit), folder / name, stop_after)
+        found[name] = audits.of(folder / name)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_slider_judges_the_guesses_that_were_declared(cases, name):
+    declared, base = cases[name], cases[name].audit
+    assert base.verdict.method == CASES[name][-1]
+    assert base.verdict.bound > 0
+    there = explore.late(declared, explore.Moved(level=base.settings.level)).audit
+    assert [(r.method, r.low, r.high, r.tally) for r in there.rows] == [
+        (r.method, r.low, r.high, r.tally) for r in base.rows
+    ]
+    assert {row.promise for row in there.rows} == {"estimate"}
+    assert (there.verdict.tally, there.verdict.delta) == (base.verdict.tally, base.verdict.delta)
+    moved = explore.Moved(level=0.8)
+    for found in (explore.quick(declared, moved), explore.late(declared, moved)):
+        assert found.audit.verdict.bound == pytest.approx(base.verdict.bound)
+        assert (found.audit.verdict.method, found.audit.verdict.level) == (base.verdict.method, base.verdict.level)
+        assert [row.method for row in found.audit.rows] == [row.method for row in base.rows]
+
+
+@pytest.mark.parametrize("name", ["same-data", "unfinished", "of some pairs", "of μ"])
+def test_the_bound_is_by_the_method_that_is_chosen(cases, name):
+    declared, base = cases[name], cases[name].audit
+    for method, delta in (("exact", None), ("clopper-pearson", 1e-4)):
+        verdict = explore.late(declared, explore.Moved(method=method, delta=delta)).audit.verdict
+        assert verdict.method == method
+        ours = OneSided(method, base.verdict.level, delta or base.verdict.delta).of(base.guaranteed.tally)
+        assert verdict.bound == pytest.approx(ours)
+        assert verdict.mu is None
+    exact = explore.late(declared, explore.Moved(delta=1e-4, method="exact")).audit
+    assert exact.verdict.method == "exact"  # also at a δ that nobody declared
+    assert "pending" not in [row.note for row in exact.rows]
+
+
+def test_a_moved_threshold_leaves_which_guesses_count(cases, monkeypatch):
+    declared = cases["pooled"]
+    which = declared.beyond.pool.guesses
+    monkeypatch.setattr("epsgauge.auditing.pool._best", lambda *args: pytest.fail("it was chosen again"))
+    found = explore.late(declared, explore.Moved(percentile=60.0)).audit
+    assert found.verdict.method == "pooled"
+    assert (found.verdict.guesses.n_guesses, found.verdict.guesses.n_bits) == (which.n_guesses, which.n_bits)
+    assert found.verdict.guesses.sides == which.sides
+
+
+def words(declared, **moved):
+    texts = said(explore.quick(declared, explore.Moved(**moved)), None)
+    return {name: f"{text.shows} {text.hides}" for name, text in texts.items()}
+
+
+def test_words_are_about_what_the_sliders_show(declared):
+    now = words(declared)
+    assert "90 %" in now["contours"]
+    assert "chosen on 10 models" in now["percentiles"]
+    assert "by hand" not in "".join(now.values())
+    level = words(declared, level=0.8)
+    assert "80 %" in level["contours"]
+    assert "90 %" not in "".join(level.values())
+    assert "chosen on 10 models" in level["percentiles"]
+    assert "moved by hand" in level["density"]  # which promises nothing then
+    rule = words(declared, percentile=50.0)
+    for name in ("roc", "percentiles"):
+        assert "was moved by hand" in rule[name]
+        assert "chosen" not in rule[name]
+
+
+def test_words_say_that_the_posterior_of_several_pairs_is_an_estimate(cases):
+    assert "pairs of a model are not independent" in words(cases["pooled"])["density"]
+
+
+@pytest.mark.parametrize(("level", "step"), [(0.9, "0.005"), (0.999, "0.001"), (0.9999, "0.0001"), (0.912345, "any")])
+def test_the_slider_can_stand_at_the_declared_level(declared, level, step):
+    settings = declared.audit.settings.model_copy(update={"level": level})
+    values = _controls(replace(declared, audit=replace(declared.audit, settings=settings)))
+    low, high, by, place = values["level"]
+    assert low <= place <= high
+    assert (place, str(by)) == (level, step)
+    assert explore.Moved.parse({"level": str(high)}).level == high
+
+
 def test_sliders_change_no_verdict(client):
     before = client.get("/api/results", id="percentile").json["parts"]["verdict"]
     answer = client.get("/api/explore", id="percentile", log_delta=-2, level=0.6, percentile=50, method="exact").json
@@ -469,23 +624,42 @@ def test_sliders_change_no_verdict(client):
     assert "as declared" in told["parts"]["said"]
 
 
-def test_only_pictures_that_depend_on_a_slider_change(client):
+def test_only_pictures_that_depend_on_a_slider_change(client, declared):
     def parts(**moved):
         return client.get("/api/explore", id="percentile", **moved).json["parts"]
 
-    base, delta, rule = parts(), parts(log_delta=-2), parts(percentile=50)
+    base, delta, rule = parts(), parts(log_delta=-2), parts(percentile=20)
     assert base["fig-histogram"] == delta["fig-histogram"]
     for name in ("density", "bars", "percentiles", "narrowing", "contours"):
         assert base[f"fig-{name}"] != delta[f"fig-{name}"], name
         assert base[f"fig-{name}"] != rule[f"fig-{name}"], name
     for name in ("histogram", "roc", "roclog"):
         assert base[f"fig-{name}"] != rule[f"fig-{name}"], name
+    # the words beside them come with them, and have a place on the page
+    half = narrowing(explore.quick(declared, explore.Moved(percentile=20.0)).audit)
+    assert half.half is not None
+    assert f"{half.half} judged models" in rule["words-narrowing"]
+    assert f" {half.n[-1]} now" in rule["words-narrowing"]
+    assert "moved by hand" in rule["words-roc"]
+    controls = client.get("/api/results", id="percentile").json["controls"]
+    names = [name for name in base if name.startswith("words-")]
+    assert len(names) == 7
+    for name in names:
+        assert f'id="{name}"' in controls
+        assert base[name].startswith("<p>")
 
 
 def test_what_came_too_late_is_not_computed(client):
     client.get("/api/explore", id="whole", turn=7, log_delta=-2)
     assert client.get("/api/explore", id="whole", turn=6, late=1, log_delta=-3).json == {"stale": True}
     assert not client.get("/api/explore", id="whole", turn=7, late=1, log_delta=-2).json["pending"]
+    # another page of the same run has turns of its own
+    other = client.get("/api/explore", id="whole", page="b", turn=1, late=1, log_delta=-2).json
+    assert other["pending"] is False
+    counts = {"tp": 3, "tn": 4, "fp": 1, "fn": 2}
+    client.get("/api/calculator", page="c", turn=7, **counts)
+    assert client.get("/api/calculator", page="c", turn=6, late=1, **counts).json == {"stale": True}
+    assert client.get("/api/calculator", page="d", turn=1, late=1, **counts).json["pending"] is False
 
 
 @pytest.mark.parametrize(
@@ -515,6 +689,30 @@ def test_an_overlay_is_that_of_compare(client, runs):
     assert HOSTILE not in text
     for run in ours.runs:
         assert f"{run.median:.3f}" in text
+
+
+def test_an_overlay_is_a_look_of_each_session(tmp_path):
+    play(small(), tmp_path / "a")
+    play(small(), tmp_path / "b")
+    with Served(tmp_path) as here:
+        for _ in range(2):
+            assert "<svg" in here.client.get("/overlay", id=["a", "b"]).text
+        assert looks(tmp_path / "a") == ["compare"]
+        other = Client(here.viewer.port)
+        other.enter(here.viewer.address)
+        for _ in range(2):
+            assert "<svg" in other.get("/overlay", id=["a", "b"]).text
+        assert looks(tmp_path / "a") == looks(tmp_path / "b") == ["compare", "view"]
+
+
+def test_a_look_that_cannot_be_logged_is_said_wherever_results_are(tmp_path):
+    for name in ("a", "b"):
+        play(small(), tmp_path / name)
+        (tmp_path / name / "looks.jsonl").mkdir()  # no file can be written there
+    with Served(tmp_path) as here:
+        assert UNLOGGED in here.client.get("/api/verdict", id="a").json["html"]
+        assert UNLOGGED in here.client.get("/overlay", id=["a", "b"]).text
+        assert UNLOGGED in here.client.get("/api/results", id="a").json["parts"]["verdict"]
 
 
 def test_runs_that_cannot_be_overlaid_are_a_sentence(client):
@@ -555,6 +753,7 @@ def test_the_address_fills_the_fields(client):
         ({"tp": "-1"}, "TP must be a whole number"),
         ({"tp": "1e3"}, "TP must be a whole number"),
         ({"tp": "9" * 40}, "TP must be a whole number"),
+        ({"tp": "0" * 20 + "9" * 5000}, "TP must be a whole number"),
         ({"fn": ""}, "FN must be a whole number"),
         ({"delta": "1.5"}, "Delta must be in [0, 1)"),
         ({"level": "2"}, "Level must be in (0, 1)"),
@@ -569,13 +768,18 @@ def test_a_wrong_count_is_a_sentence(client, changed, said):
     assert answer.json["error"].startswith(said)
 
 
+def test_a_count_may_begin_with_zeros():
+    counts = {"tp": "0" * 30 + "12", "tn": "0", "fp": "000", "fn": "1000000000"}
+    assert calculator.Question.parse(counts).tally == eg.Tally(tp=12, tn=0, fp=0, fn=10**9)
+
+
 def test_counts_of_one_class_have_no_contour_but_an_answer(client):
     answer = client.get("/api/calculator", tp=5, tn=0, fp=0, fn=3, delta="1e-5").json
     assert "A contour needs at least one sample of each class" in answer["parts"]["fig-contours"]
     assert "<svg" in answer["parts"]["fig-density"]
 
 
-def scores(n=40):
+def scores(n=16):
     rng = np.random.default_rng(0)
     return eg.Scores.from_in_out(rng.normal(1.5, 1, n), rng.normal(0, 1, n), adjacency="substitute")
 
@@ -628,6 +832,77 @@ def test_a_file_that_cannot_be_read_is_a_sentence(client, monkeypatch, name, raw
     assert said in answer.json["error"]
     assert "/tmp" not in answer.json["error"]
     assert "epsgauge-" not in answer.json["error"]
+
+
+def header(shape):
+    """An archive whose array says that it is larger than it is."""
+    array = io.BytesIO()
+    np.lib.format.write_array_header_1_0(array, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        file.writestr("score.npy", array.getvalue())
+        file.writestr("bit.npy", array.getvalue())
+    return out.getvalue()
+
+
+def rows_of_parquet(n):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    out = io.BytesIO()
+    pq.write_table(pa.table({"bit": np.zeros(n, np.int8), "score": np.arange(n, dtype=np.float64)}), out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "rows", "inside"),
+    [
+        ("a.npz", lambda: archive(bit=np.zeros(2_000, np.int8), score=np.zeros(2_000, np.int8)), 1_999, 2**20),
+        ("a.npz", lambda: header((1 << 50,)), 2_000, 2**20),
+        ("a.npz", lambda: header((1 << 10, 1 << 10)), 2_000, 2**30),
+        ("a.parquet", lambda: rows_of_parquet(2_000), 1_999, 2**20),
+        ("a.parquet", lambda: rows_of_parquet(2_000), 2_000, 10_000),
+        ("a.csv", lambda: b"bit,score\n" + b"1,2\n" * 2_000, 1_999, 2**20),
+    ],
+)
+def test_a_small_file_with_much_in_it_is_refused_before_it_is_read(monkeypatch, name, make, rows, inside):
+    monkeypatch.setattr(upload, "MOST_ROWS", rows)
+    monkeypatch.setattr(upload, "MOST_INSIDE", inside)
+    monkeypatch.setattr(upload.Scores, "read", lambda *args, **kw: pytest.fail("it was read"))
+    with pytest.raises(InvalidInput, match="A dropped file may have 20 MB and 2,000,000 rows"):
+        upload.scores_of(make(), name, "substitute")
+
+
+def test_a_file_within_the_limits_is_read(monkeypatch):
+    monkeypatch.setattr(upload, "MOST_ROWS", 2_000)
+    raw = archive(bit=np.arange(2_000) % 2, score=np.zeros(2_000))
+    assert len(upload.scores_of(raw, "a.npz", "substitute")) == 2_000
+
+
+def test_dropped_files_are_read_one_at_a_time(tmp_path, monkeypatch):
+    show, inside, most = Show(Folder(tmp_path)), [], []
+
+    def read(*args):
+        inside.append(1)
+        most.append(len(inside))
+        started.set()
+        go.wait(10)
+        inside.pop()
+        raise InvalidInput("enough")
+
+    def drop():
+        with pytest.raises(InvalidInput, match="enough"):
+            show.scores(b"", "a.csv", {})
+
+    started, go = threading.Event(), threading.Event()
+    monkeypatch.setattr(upload, "scores_of", read)
+    threads = [threading.Thread(target=drop) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    assert started.wait(10)
+    assert show._reading.locked()
+    go.set()
+    for thread in threads:
+        thread.join(10)
+    assert most == [1, 1, 1]
 
 
 def test_a_large_file_is_refused_before_it_is_read(client, monkeypatch):

@@ -1,6 +1,7 @@
 """A real browser for tests: Debian's Chromium, driven by Playwright. Where it is missing, tests skip and say why."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,21 +37,28 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture
-def problems():
-    """What a page complained of; a test that expects a complaint takes it out."""
-    return []
+@pytest.fixture(scope="session")
+def watched(browser):
+    """Makes a page of its own context, with the list of what it complains of."""
+
+    @contextmanager
+    def make():
+        problems = []
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(60_000)
+        shown = context.new_page()
+        shown.on("console", lambda said: problems.append(said.text) if said.type in ("error", "warning") else None)
+        shown.on("pageerror", lambda error: problems.append(str(error)))
+        shown.on("dialog", lambda dialog: (problems.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+        yield shown, problems
+        context.close()
+
+    return make
 
 
 @pytest.fixture
-def page(browser, problems):
-    """A page of its own context; the test fails if a script fails or anything is said to be an error."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(60_000)
-    shown = context.new_page()
-    shown.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-    shown.on("pageerror", lambda error: problems.append(str(error)))
-    shown.on("dialog", lambda dialog: (problems.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
-    yield shown
-    context.close()
+def page(watched):
+    """The test fails if a script fails or anything is said to be an error."""
+    with watched() as (shown, problems):
+        yield shown
     assert problems == []

@@ -1,47 +1,32 @@
 """The viewer in a real browser: sliders, a live run, hostile names, keys alone, a phone, and who is refused."""
 
 import re
-import subprocess
-import sys
 import threading
 
 import pytest
 
 import epsgauge as eg
-from epsgauge.reporting.viewer.server import Viewer
+from epsgauge.reporting.viewer.server import Viewer, opening
 from epsgauge.runner.executors import InProcess
+from epsgauge.trainers.mechanism import LaplaceTrainer
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>"
 AUDIT = {"attack": "difference", "verdict_method": "clopper-pearson"}
 GAME = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros"}
 RUNS = {"a": "plain", 'x"><svg onload=alert(3)>': HOSTILE}
-# Waits after its first models until it is let go on, so that no test depends on a time.
-LIVE = """
-import sys, time
-from pathlib import Path
-
-import epsgauge as eg
-from epsgauge.runner.executors import InProcess
-from epsgauge.trainers.mechanism import LaplaceTrainer
-
-out, gate = map(Path, sys.argv[1:])
+GATES = {8: threading.Event(), 40: threading.Event()}
 
 
 class Gated(LaplaceTrainer):
+    """Waits after its first models until it is let go on, so that no test depends on a time."""
+
     played = 0
 
     def train(self, data, *, seed, size=None):
-        while Gated.played >= 40 and not gate.exists():
-            time.sleep(0.02)
+        if Gated.played in GATES:
+            GATES[Gated.played].wait(60)
         Gated.played += 1
         return super().train(data, seed=seed, size=size)
-
-
-game = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros"}
-audit = {"attack": "difference", "verdict_method": "clopper-pearson"}
-plan = eg.Plan(name="live", n_models=80, data="zeros", trainer=Gated(1.0), game=game, audit=audit)
-eg.run(plan, out=out, executor=InProcess())
-"""
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +39,7 @@ def folder(tmp_path_factory):
     return out
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def viewer(folder):
     viewer = Viewer(folder)
     thread = threading.Thread(target=viewer.serve, daemon=True)
@@ -64,16 +49,38 @@ def viewer(folder):
     thread.join(10)
 
 
+@pytest.fixture(scope="module")
+def known(viewer, watched):
+    """A page with the cookie, for several tests: another one costs more than most of them."""
+    with watched() as (page, problems):
+        page.goto(viewer.address)
+        assert page.url == f"http://127.0.0.1:{viewer.port}/"  # the token has left the address
+        yield page, problems
+
+
 @pytest.fixture
-def at(viewer, page):
-    """Opens a page of the viewer, with the cookie."""
-    page.goto(viewer.address)
-    assert page.url == f"http://127.0.0.1:{viewer.port}/"  # the token has left the address
+def page(known):
+    return known[0]
+
+
+@pytest.fixture
+def problems(known):
+    """What the page complained of; a test that expects a complaint takes it out."""
+    known[1].clear()
+    yield known[1]
+    assert known[1] == []
+
+
+@pytest.fixture
+def at(viewer, page, problems):
+    """Opens a page of the viewer."""
 
     def open_page(path):
         page.goto(f"http://127.0.0.1:{viewer.port}{path}")
         return page
 
+    page.set_viewport_size({"width": 1280, "height": 900})
+    open_page("/")
     return open_page
 
 
@@ -107,10 +114,12 @@ def test_a_slider_changes_the_pictures_and_not_the_verdict(at):
     page = at("/run?id=a")
     settled(page)
     verdict, density, before = page.inner_html("#verdict"), page.inner_html("#fig-density"), places(page)
-    assert page.locator("#reset").is_disabled()
+    assert page.get_attribute("#reset", "aria-disabled") == "true"
+    assert "90 %" in page.text_content("#words-contours")
     page.locator("#log_delta").fill("-2")
     page.wait_for_selector("#said .chip.exploratory")
     assert page.inner_text("#out-log_delta") == "0.01"
+    assert page.get_attribute("#reset", "aria-disabled") == "false"
     settled(page)
     assert page.inner_html("#fig-density") != density
     assert page.inner_html("#verdict") == verdict
@@ -122,8 +131,13 @@ def test_a_slider_changes_the_pictures_and_not_the_verdict(at):
     page.wait_for_function("() => document.getElementById('said').textContent.includes('Exact')")
     settled(page)
     assert places(page) == before
-    page.click("#reset")
+    assert "moved by hand" in page.text_content("#words-roc")
+    page.focus("#reset")
+    page.keyboard.press("Enter")
     page.wait_for_selector("#said .chip.plain")
+    assert page.evaluate("document.activeElement.id") == "reset"  # whoever uses keys goes on from there
+    assert page.get_attribute("#reset", "aria-disabled") == "true"
+    assert "moved by hand" not in page.text_content("#words-roc")
     assert page.inner_html("#fig-density") == density
     assert page.inner_html("#verdict") == verdict
 
@@ -154,9 +168,10 @@ def test_keys_are_enough(at, viewer):
     page.wait_for_function("() => document.getElementById('live').textContent.includes('exploratory')")
 
 
-def test_everything_has_a_name(at):
+def test_everything_has_a_name_and_fits_a_phone(at, page):
     for path in ("/", "/run?id=a", "/overlay?id=a", "/calculator"):
-        page = at(path)
+        page.set_viewport_size({"width": 1280, "height": 900})
+        at(path)
         if path.startswith("/run"):
             settled(page)
         nameless = page.evaluate(
@@ -172,47 +187,56 @@ def test_everything_has_a_name(at):
         assert sorted(ids) == sorted(set(ids))
         assert page.get_attribute("html", "lang") == "en"
         assert page.locator("h1").count() == 1
-
-
-def test_on_a_phone_nothing_is_wider_than_the_screen(at, page):
-    page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("/", "/run?id=a", "/overlay?id=a", "/calculator"):
-        at(path)
-        if path.startswith("/run"):
-            settled(page)
+        page.set_viewport_size({"width": 390, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") == 390, path
 
 
-def test_a_live_run_advances(at, page, folder, tmp_path, problems):
-    gate = tmp_path / "go"
-    script = tmp_path / "live.py"
-    script.write_text(LIVE)
+def test_a_live_run_advances(at, page, folder, problems):
     out = folder / "live"
-    with subprocess.Popen([sys.executable, str(script), str(out), str(gate)]) as training:
-        try:
-            page.wait_for_selector('#rows tr[data-id="live"] .chip.running')
-            page.wait_for_selector('#rows tr[data-id="live"] progress[value="40"]')
-            assert "open the run" in page.inner_text('#rows tr[data-id="live"] .verdict')
-            page.click('#rows tr[data-id="live"] th a')
-            page.wait_for_function("() => document.getElementById('done')?.textContent === '40'")
-            assert page.locator("#results").is_hidden()
-            assert eg.Run.open(out).looks == []
-            page.click("#open")
-            settled(page)
-            assert "holds at every moment" in page.inner_text("#verdict")
-            first = page.inner_html("#fig-narrowing")
-            gate.touch()
-            page.wait_for_selector('#run[data-state="complete"]')
-            page.wait_for_function("old => document.getElementById('fig-narrowing').innerHTML !== old", arg=first)
-            page.wait_for_function("() => document.getElementById('done').textContent === '80'")
-            page.wait_for_function("() => !document.getElementById('verdict').textContent.includes('every moment')")
-            assert training.wait(60) == 0
-        finally:
-            training.kill()
+    audit = {"attack": "difference"}
+    plan = eg.Plan(name="live", n_models=80, data="zeros", trainer=Gated(1.0), game=GAME, audit=audit)
+    training = threading.Thread(target=lambda: eg.run(plan, out=out, executor=InProcess()), daemon=True)
+    training.start()
+    try:
+        page.wait_for_selector('#rows tr[data-id="live"] .chip.running')
+        page.wait_for_selector('#rows tr[data-id="live"] progress[value="8"]')
+        assert "open the run" in page.inner_text('#rows tr[data-id="live"] .verdict')
+        page.click('#rows tr[data-id="live"] th a')
+        page.wait_for_function("() => document.getElementById('done')?.textContent === '8'")
+        assert page.locator("#results").is_hidden()
+        page.click("#open")
+        page.wait_for_selector("#waiting:not([hidden])")
+        assert page.inner_text("#waiting").startswith("The first 13 models choose the rule")
+        assert eg.Run.open(out).looks == []
+        GATES[8].set()
+        page.wait_for_function("() => document.getElementById('verdict').textContent.includes('every moment')")
+        assert page.locator("#waiting").is_hidden()
+        settled(page)
+        page.wait_for_function("() => document.getElementById('done').textContent === '40'")
+        page.wait_for_function("() => document.getElementById('words-narrowing').textContent.includes(' 27')")
+        settled(page)
+        page.locator("#log_delta").fill("-3")
+        page.wait_for_selector("#said .chip.exploratory")
+        first = page.inner_html("#fig-narrowing")
+        assert page.input_value("#method") == "anytime"
+        GATES[40].set()
+        page.wait_for_selector('#run[data-state="complete"]')
+        page.wait_for_function("old => document.getElementById('fig-narrowing').innerHTML !== old", arg=first)
+        page.wait_for_function("() => document.getElementById('done').textContent === '80'")
+        page.wait_for_function("() => !document.getElementById('verdict').textContent.includes('every moment')")
+        page.wait_for_function("() => document.getElementById('hint-method').textContent === 'declared Exact'")
+        page.wait_for_function("() => document.getElementById('words-narrowing').textContent.includes(' 67')")
+        assert page.input_value("#method") == "exact"  # what was not moved follows the plan
+        assert page.input_value("#log_delta") == "-3"
+    finally:
+        for gate in GATES.values():
+            gate.set()
+        training.join(60)
     seen = [(look["kind"], look["n_done"]) for look in eg.Run.open(out).looks]
-    assert seen[0] == ("view", 40)
+    assert ("view", 40) in seen
     assert seen[-1] == ("view", 80)
     assert len(seen) == len(set(seen))
+    assert problems == []
     for file in out.iterdir():
         file.unlink()
     page.wait_for_selector("#problem:not([hidden])")
@@ -221,32 +245,34 @@ def test_a_live_run_advances(at, page, folder, tmp_path, problems):
     problems.clear()
 
 
-def test_the_calculators_address_carries_the_counts_and_never_the_token(at, viewer, page, browser, problems):
+def test_the_calculators_address_carries_the_counts_and_never_the_token(at, page, problems):
     at("/calculator?tp=6&fn=4&fp=1&tn=9")
     page.wait_for_selector('#answers[data-pending="no"] #fig-density svg')
-    for name, count in {"tp": "60", "fn": "40", "fp": "10", "tn": "90"}.items():
-        page.fill(f"#{name}", count)
+    page.fill("#tp", "12")
     page.fill("#delta", "1e-6")
     page.wait_for_function("() => document.getElementById('said').textContent.includes('1e-06')")
     page.wait_for_selector('#answers[data-pending="no"]')
     address, said = page.url, page.inner_text("#said")
-    assert address.endswith("/calculator?tp=60&fn=40&fp=10&tn=90&delta=1e-6&level=0.9")
-    ends = eg.estimate(eg.Tally(tp=60, fn=40, fp=10, tn=90), delta=1e-6).interval(0.9)
+    assert address.endswith("/calculator?tp=12&fn=4&fp=1&tn=9&delta=1e-6&level=0.9")
+    ends = eg.estimate(eg.Tally(tp=12, fn=4, fp=1, tn=9), delta=1e-6).interval(0.9)
     assert f"[{ends.low:.3f}, {ends.high:.3f}]" in said
     page.goto("about:blank")
     page.goto(address)
     page.wait_for_selector('#answers[data-pending="no"] #fig-density svg')
     assert page.inner_text("#said") == said
-    assert page.input_value("#tp") == "60"
+    assert page.input_value("#tp") == "12"
     page.fill("#tp", "-3")
     page.wait_for_selector("#problem:not([hidden])")
     assert page.inner_text("#problem").startswith("TP must be a whole number")
+    page.wait_for_selector("#answers.old")  # the answer is of other counts, and looks it
+    page.fill("#tp", "12")
+    page.wait_for_selector('#answers:not(.old)[data-pending="no"]')
     assert all("400" in text for text in problems)
     problems.clear()
 
 
 def test_a_dropped_file_is_judged(at, tmp_path):
-    rows = [f"{i % 2},{i % 2 + 0.013 * (i * 37 % 101)}" for i in range(60)]
+    rows = [f"{i % 2},{i % 2 + 0.013 * (i * 37 % 101)}" for i in range(24)]
     file = tmp_path / "<img src=x onerror=alert(4)>.csv"
     file.write_text("bit,score\n" + "\n".join(rows) + "\n")
     page = at("/calculator")
@@ -258,21 +284,27 @@ def test_a_dropped_file_is_judged(at, tmp_path):
     assert page.locator("#dropped img").count() == 0
 
 
-def test_a_wrong_token_a_wrong_host_and_a_path_are_refused(viewer, page, problems):
+def test_a_wrong_token_a_wrong_host_and_a_path_are_refused(viewer, watched, tmp_path):
+    with watched() as (page, problems):
+        refused(viewer, page, tmp_path)
+        assert all(re.search(r"status of (403|404)", text) for text in problems)
+
+
+def refused(viewer, page, tmp_path):
     home = f"http://127.0.0.1:{viewer.port}"
     assert page.goto(f"{home}/?token=wrong").status == 403
     assert "not the one of this viewer" in page.inner_text("main")
     assert page.goto(f"{home}/run?id=a").status == 403
     assert page.context.cookies() == []
     assert page.goto(viewer.address.replace("127.0.0.1", "viewer.localhost")).status == 403  # resolves to 127.0.0.1 too
-    assert page.goto(viewer.address).status == 200
+    page.goto(opening(viewer.address, tmp_path).as_uri())  # as `epsgauge view` opens it
+    page.wait_for_url(f"{home}/")
+    page.wait_for_selector("#rows tr")
     (cookie,) = page.context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     assert page.evaluate("document.cookie") == ""
     for path in ("/run?id=../a", "/run?id=%2e%2e%2fa", "/static/..%2fserver.py"):
         assert page.goto(f"{home}{path}").status == 404
-    assert all(re.search(r"status of (403|404)", text) for text in problems)
-    problems.clear()
 
 
 def test_a_script_that_got_in_would_not_run(at, problems):

@@ -212,7 +212,11 @@ def pool(judged: Judged, failed_bits: Ints, which: Which | None, *, delta: float
     ones = int(failed_bits.sum())
     all_pairs = Guaranteed(judged.tally, ones, len(failed_bits) - ones)
     if which is None:
-        which = Which("all") if judged.fit_tally is None or judged.same_data else _best(judged, all_pairs, delta, level, fixed)
+        which = (
+            Which("all")
+            if judged.fit_tally is None or judged.same_data
+            else _best(judged, all_pairs, delta, level, fixed)
+        )
     elif which.guessed not in COUNTED and which.number is None:
         which = _best(judged, all_pairs, delta, level, fixed, which.guessed)
     return Pool(judged, all_pairs, which)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from epsgauge.auditing.one_sided import OneSided
@@ -41,7 +42,7 @@ class Gaussian:
         if self.one_each.n_failed:
             notes.append(f"{self.one_each.n_failed} failed models count as wrong guesses")
         of, note = self.one_each.tally, "; ".join(notes)
-        low, high = (float(region.gaussian_eps(mu, delta=delta)) for mu in (low, high))
+        low, high = (float(region.gaussian_eps(mu, delta=delta)) if mu < math.inf else math.inf for mu in (low, high))
         return AuditRow(method.name, method.label, promise, method.assumptions, low, high, of, note)
 
 

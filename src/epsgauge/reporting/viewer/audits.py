@@ -10,6 +10,8 @@ from threading import Lock
 import numpy as np
 
 from epsgauge.auditing.audit import Audit, audit_run
+from epsgauge.auditing.beyond import Beyond
+from epsgauge.auditing.in_order import failures
 from epsgauge.games.signals import Signals
 from epsgauge.reporting.viewer.runs import Stamp, stamp_of
 from epsgauge.runner.view import Run
@@ -25,6 +27,7 @@ class Declared:
     run: Run
     signals: Signals
     audit: Audit
+    beyond: Beyond  # its bounds that need more than counts
 
 
 class Audits:
@@ -40,11 +43,17 @@ class Audits:
             if key not in self._kept:
                 run = Run.open(path)
                 audit = audit_run(run)
-                self._kept[key] = Declared(key, run, _of_fit(run.signals(), audit), audit)
+                self._kept[key] = Declared(key, run, _of_fit(run.signals(), audit), audit, _beyond(run, audit))
                 while len(self._kept) > KEPT:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
             return self._kept[key]
+
+
+def _beyond(run: Run, audit: Audit) -> Beyond:
+    cut = run.plan.n_fit
+    failed = failures(run, audit.judged, cut)
+    return Beyond(audit.judged, audit.guaranteed, failed, audit.settings, cut, run, audit.verdict.method)
 
 
 def _of_fit(signals: Signals, audit: Audit) -> Signals:

@@ -101,9 +101,10 @@ def _drawn(draw: Callable[[], str]) -> str:
 
 def _whole(name: str, text: str) -> int:
     cleaned = text.strip()
-    if not (cleaned.isascii() and cleaned.isdigit()) or int(cleaned[:20]) > MOST:
+    digits = cleaned.lstrip("0")[: len(str(MOST)) + 1]  # Python reads no number of thousands of digits
+    if not (cleaned.isascii() and cleaned.isdigit()) or int(digits or 0) > MOST:
         raise InvalidInput(f"{name.upper()} must be a whole number from 0 to {MOST:,}, but got {text[:40]!r}.")
-    return int(cleaned)
+    return int(digits or 0)
 
 
 def number(name: str, text: str) -> float:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from epsgauge.attacks import percentile as percentiles
-from epsgauge.auditing.audit import Audit, audit_run
+from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.beyond import Beyond
 from epsgauge.auditing.level import Lost
-from epsgauge.auditing.one_sided import OneSided
-from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, rows
+from epsgauge.auditing.rows import POOLED, AuditRow, Conditions, rows
 from epsgauge.auditing.settings import changed
+from epsgauge.auditing.verdict import Evidence
 from epsgauge.errors import InvalidInput
 from epsgauge.reporting.viewer.audits import Declared
 from epsgauge.scores.rules import Judged, firsts
 from epsgauge.scores.search import tally_at
 from epsgauge.stats.methods import METHODS, QUICK, intervals_of
-from epsgauge.stats.posterior import estimate
+from epsgauge.stats.posterior import Posterior, estimate
 
 EXPLORED = Lost("moved by hand after results were seen", rule=True)
 # Methods that a slider can ask for; the others come with the declared audit where it calls for them.
@@ -45,7 +47,7 @@ class Moved:
             raise InvalidInput(f"method must be one of {', '.join(OFFERED)}, but got {method!r}.")
         return cls(
             None if power is None else float(f"{10.0**power:.3g}"),
-            _number(query, "level", 0.01, 0.9999),
+            _number(query, "level", 0.01, 0.999999),
             _number(query, "percentile", 0.0, 100.0),
             method,
         )
@@ -69,54 +71,123 @@ class Explored:
 
 def quick(declared: Declared, moved: Moved) -> Explored:
     """Everything but the bounds that take a moment."""
-    base = declared.audit
     if not moved:
-        return Explored(base, moved, pending=False)
-    settings = changed(base.settings, {k: v for k, v in _settings(moved).items() if v is not None})
-    judged = _judged(declared, moved)
-    posterior = estimate(judged.tally, delta=settings.delta)
-    guaranteed = replace(base.guaranteed, guesses=judged.one_per_model)
-    on = Conditions(judged.same_data, base.pairs_per_model, EXPLORED)
-    found = rows(intervals_of(posterior, level=settings.level, methods=QUICK), guaranteed, on)
-    method = moved.method or base.verdict.method
+        return Explored(declared.audit, moved, pending=False)
+    placed = _placed(declared, moved)
+    stays = moved.delta is None and moved.percentile is None and placed.method == declared.audit.verdict.method
     bound = math.nan
-    if method in QUICK:
-        bound = _bound(method, judged, guaranteed, settings.verdict_level, settings.delta)
-    quickly = {row.method: row for row in found}
-    found = tuple(quickly.get(name) or _pending(name, judged) for name in _shown(base, method))
-    audit = replace(base, settings=settings, judged=judged, posterior=posterior, guaranteed=guaranteed, rows=found)
-    return Explored(_with_bound(declared, audit, method, bound), moved, pending=True)
+    if stays:  # which the level of the intervals leaves as it is
+        bound = declared.audit.verdict.bound
+    elif placed.method in QUICK:
+        bound = placed.bound
+    return Explored(placed.audit(placed.rows(tuple(QUICK)), bound), moved, pending=True)
 
 
 def late(declared: Declared, moved: Moved) -> Explored:
-    """With all bounds: an audit of the same models at the threshold that is shown."""
-    first = quick(declared, moved)
-    if not first.pending:
-        return first
-    base, shown = declared.audit, first.audit
-    cut = declared.run.plan.with_audit(**base.settings.model_dump()).n_fit
-    method = shown.verdict.method
-    changes: dict[str, Any] = {
-        "rule": "given",
-        "threshold": shown.judged.threshold,
-        "delta": shown.settings.delta,
-        "level": shown.settings.level,
-        "verdict_method": method if method in OFFERED else None,
-    }
-    whole = audit_run(declared.run, changes, skipped=cut)
-    found = {row.method: replace(row, promise="estimate", note=EXPLORED.why) for row in whole.rows}
-    ours = tuple(found[name] for name in _shown(base, method) if name in found)
-    audit = _with_bound(declared, replace(shown, rows=ours), whole.verdict.method, whole.lower_bound)
-    return Explored(audit, moved, pending=False)
+    """With all bounds, of the same guesses as the quick ones."""
+    if not moved:
+        return Explored(declared.audit, moved, pending=False)
+    placed = _placed(declared, moved)
+    found = (*placed.rows((*QUICK, "exact")), *placed.beyond.rows(placed.conditions))
+    return Explored(placed.audit(found, placed.bound), moved, pending=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """The declared audit where the sliders are: the same rows, the same choice of guesses, another place."""
+
+    declared: Declared
+    beyond: Beyond
+    posterior: Posterior
+    delta: float  # of the bound: that of the declared verdict until it is moved
+
+    @property
+    def method(self) -> str:
+        return self.beyond.method
+
+    @property
+    def conditions(self) -> Conditions:
+        """No row promises anything here; which rows there are is as declared."""
+        base, judged = self.declared.audit, self.beyond.judged
+        lost = replace(EXPLORED, stopping=base.lost is not None and base.lost.stopping)
+        return Conditions(judged.same_data, base.pairs_per_model, lost, judged.same_models)
+
+    def rows(self, methods: tuple[str, ...]) -> tuple[AuditRow, ...]:
+        """Of methods that need the four counts alone."""
+        result = intervals_of(self.posterior, level=self.beyond.settings.level, methods=methods)
+        return rows(result, self.beyond.one_each, self.conditions)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        base = self.declared.audit
+        who, at = base.verdict.adversary, f"threshold {self.beyond.judged.threshold:.6g}"
+        if who.percentile is not None:
+            percentile = percentile_shown(self.declared, self.beyond.judged.threshold)
+            who, at = replace(who, percentile=percentile), f"percentile {percentile:.4g}"
+        who = replace(who, rule=f"{at} {EXPLORED.why}")
+        return self.beyond.evidence(METHODS[self.method], who, base.adjacency, by_mu=self.beyond.by_mu)
+
+    @property
+    def bound(self) -> float:
+        return self.evidence.bound(self.method, self.beyond.settings.verdict_level, self.delta)
+
+    def audit(self, found: Iterable[AuditRow], bound: float) -> Audit:
+        """With these rows, places for those that are pending, this bound, and no verdict on anything."""
+        base, there = self.declared.audit, {row.method: row for row in found}
+        names = dict.fromkeys((*(row.method for row in base.rows), self.method))  # no picture grows when the last come
+        claim = base.verdict.claim
+        verdict = replace(
+            base.verdict,
+            kind="no claim",
+            method=self.method,
+            promise="estimate",
+            delta=self.delta,
+            bound=bound,
+            claim=claim if claim is not None and claim.delta == self.delta else None,
+            tally=self.evidence.tally,
+            adversary=self.evidence.adversary,
+            mu=None,
+            guesses=self.evidence.guesses,
+        )
+        return replace(
+            base,
+            settings=self.declared.audit.settings.model_copy(
+                update={"delta": self.beyond.settings.delta, "level": self.beyond.settings.level}
+            ),
+            judged=self.beyond.judged,
+            posterior=self.posterior,
+            guaranteed=self.beyond.one_each,
+            rows=tuple(there.get(name) or _pending(name, self.beyond.judged) for name in names),
+            lower_bound=bound,
+            lower_bound_method=self.method,
+            verdict=verdict,
+        )
+
+
+def _placed(declared: Declared, moved: Moved) -> _Placed:
+    base, beyond = declared.audit, declared.beyond
+    settings = changed(base.settings, {k: v for k, v in _settings(moved).items() if v is not None})
+    judged, method = _judged(declared, moved), moved.method or base.verdict.method
+    if base.pairs_per_model > 1 or base.verdict.method in POOLED:  # which guesses count stays as it was chosen
+        which = beyond.pool.which
+        number = None if beyond.pool.counted else beyond.pool.guesses.n_guesses
+        settings = settings.model_copy(update={"pooled_guesses": which.guessed, "pooled_number": number})
+    return _Placed(
+        declared,
+        replace(
+            beyond,
+            judged=judged,
+            one_each=replace(base.guaranteed, guesses=judged.one_per_model),
+            settings=settings,
+            method=method,
+        ),
+        estimate(judged.tally, delta=settings.delta),
+        base.verdict.delta if moved.delta is None else moved.delta,
+    )
 
 
 def _settings(moved: Moved) -> dict[str, Any]:
     return {"delta": moved.delta, "level": moved.level}
-
-
-def _shown(base: Audit, method: str) -> tuple[str, ...]:
-    """The methods that have a row, early or late: no picture grows when the last numbers come."""
-    return tuple(dict.fromkeys((*(row.method for row in base.rows), method)))
 
 
 def _pending(name: str, judged: Judged) -> AuditRow:
@@ -156,6 +227,11 @@ def percentile_shown(declared: Declared, threshold: float) -> float:
     return 100.0 * float(np.mean(score < threshold))
 
 
+def power_shown(delta: float) -> float:
+    """Where the slider of δ stands: its logarithm."""
+    return math.log10(delta) if delta > 0 else -12.0
+
+
 def least_percentile(declared: Declared) -> float:
     """The smallest that the slider can mean."""
     if not _by_percentile(declared):
@@ -165,34 +241,6 @@ def least_percentile(declared: Declared) -> float:
 
 def _by_percentile(declared: Declared) -> bool:
     return declared.audit.settings.attack == "percentile"
-
-
-def _bound(method: str, judged: Judged, guaranteed: Guaranteed, level: float, delta: float) -> float:
-    tally = guaranteed.tally if METHODS[method].promise == "guaranteed" else judged.tally
-    return OneSided(method, level, delta).of(tally)
-
-
-def _with_bound(declared: Declared, audit: Audit, method: str, bound: float) -> Audit:
-    """The bound of the moved method, and no verdict on anything."""
-    base, settings, threshold = declared.audit, audit.settings, audit.judged.threshold
-    claim = base.claim if base.claim is not None and base.claim.delta == settings.delta else None
-    who = base.verdict.adversary
-    if who.percentile is not None:
-        who = replace(who, percentile=percentiles.percentile_of(threshold, declared.signals.sees))
-    return replace(
-        audit,
-        lower_bound=bound,
-        verdict=replace(
-            base.verdict,
-            kind="no claim",
-            method=method,
-            promise="estimate",
-            delta=settings.delta,
-            bound=bound,
-            claim=claim,
-            adversary=who,
-        ),
-    )
 
 
 def _number(query: Mapping[str, str], name: str, least: float, most: float) -> float | None:

@@ -82,12 +82,10 @@ class Keys:
         return any(_same(offered, old) for old in self.spent)
 
     def session_of(self, cookies: str) -> str | None:
-        """The session that a Cookie header carries."""
-        for part in cookies.split(";"):
-            name, _, value = part.strip().partition("=")
-            if name == self.cookie:
-                return next((known for known in self.sessions if _same(value, known)), None)
-        return None
+        """The session that a Cookie header carries; another page of this machine can have set more of that name."""
+        pairs = [part.strip().partition("=") for part in cookies.split(";")]
+        offered = [value for name, _, value in pairs if name == self.cookie]
+        return next((known for known in self.sessions for value in offered if _same(value, known)), None)
 
     def _renew(self) -> None:
         self.spent.add(self.token)

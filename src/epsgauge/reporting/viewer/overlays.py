@@ -16,7 +16,7 @@ from epsgauge.reporting import words
 from epsgauge.reporting.compare import picture
 from epsgauge.reporting.viewer.calculator import number
 from epsgauge.reporting.viewer.runs import Folder, stamp_of
-from epsgauge.reporting.viewer.seen import Seen
+from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
 
 KEPT = 8
 MOST = 12  # runs in one picture
@@ -24,7 +24,9 @@ Rule = Literal["shared", "best"]
 
 
 class Overlays:
-    """The last comparisons; `compare` logs a look at each run, so that the same one is not made twice."""
+    """The last comparisons. `compare` logs a look at each run, so that the same one is not made twice; who sees one
+    that was made before has looked too.
+    """
 
     def __init__(self, folder: Folder, seen: Seen) -> None:
         self.folder = folder
@@ -44,19 +46,21 @@ class Overlays:
             "query": {name: query.get(name, "")[:40] for name in ("rule", "attack", "delta", "level")},
             "found": None,
             "svg": None,
+            "unlogged": None,
             "trouble": None,
             "words": words.cdfs(),
         }
         if not ids or asked:
             return values
         try:
-            found = self._compared(ids, query)
+            found, unlogged = self._compared(session, ids, query)
             svg = Markup(web.cdfs(picture(found), prefix="cdfs"))
         except EpsgaugeError as error:
             return {**values, "trouble": str(error)}
-        return {**values, "found": found, "svg": svg}
+        return {**values, "found": found, "svg": svg, "unlogged": UNLOGGED if unlogged else None}
 
-    def _compared(self, ids: list[str], query: Mapping[str, str]) -> Comparison:
+    def _compared(self, session: str, ids: list[str], query: Mapping[str, str]) -> tuple[Comparison, bool]:
+        """The comparison, with a look of this session at each run; True where one could not be logged."""
         if len(ids) > MOST:
             raise InvalidInput(f"at most {MOST} runs are overlaid, but got {len(ids)}. Choose fewer.")
         rule: Rule = "best" if query.get("rule") == "best" else "shared"
@@ -65,8 +69,14 @@ class Overlays:
             settings["attack"] = query["attack"]
         runs = [self.folder.open(run_id) for run_id in ids]
         key = (tuple((run_id, stamp_of(r.path)) for run_id, r in zip(ids, runs, strict=True)), rule, str(settings))
-        if key not in self._kept:
-            self._kept[key] = compare(runs, rule=rule, **settings)
+        found = self._kept.get(key)
+        if found is None:
+            before = [len(run.looks) for run in runs]
+            found = self._kept[key] = compare(runs, rule=rule, **settings)
+            for run_id, run, n in zip(ids, runs, before, strict=True):
+                if len(run.looks) > n:
+                    self.seen.was_logged(session, run_id, run)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        return self._kept[key]
+        logged = [self.seen.look(session, run_id, run) for run_id, run in zip(ids, runs, strict=True)]
+        return found, not all(logged)

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -61,7 +62,8 @@ class Pages:
 
     def list(self, request: Request) -> Response:
         rows, standings = self.show.rows(_session(request))
-        return HTMLResponse(page("list.html.j2", folder=str(self.folder.root), rows=rows, standings=standings))
+        values = {"folder": str(self.folder.root), "left_out": self.folder.left_out}
+        return HTMLResponse(page("list.html.j2", rows=rows, standings=standings, **values))
 
     def run(self, request: Request) -> Response:
         run_id = request.query_params.get("id", "")
@@ -81,7 +83,8 @@ class Pages:
     # what scripts ask for
 
     def list_now(self, request: Request) -> Response:
-        return JSONResponse({"parts": {"rows": self.show.rows(_session(request))[0]}})
+        rows, _ = self.show.rows(_session(request))
+        return JSONResponse({"parts": {"rows": rows}, "leftOut": self.folder.left_out})
 
     def verdict(self, request: Request) -> Response:
         return JSONResponse({"html": self.show.verdict_cell(_session(request), request.query_params.get("id", ""))})
@@ -90,17 +93,20 @@ class Pages:
         return JSONResponse(self.show.progress(_session(request), request.query_params.get("id", "")))
 
     def results(self, request: Request) -> Response:
-        return JSONResponse(self.show.results(_session(request), request.query_params.get("id", "")))
+        query = request.query_params
+        return JSONResponse(self.show.results(_session(request), query.get("id", ""), _caller(request)))
 
     def explore(self, request: Request) -> Response:
         query = request.query_params
         moved, late, turn = Moved.parse(query), query.get("late") == "1", query.get("turn", "0")
-        return JSONResponse(self.show.explored(_session(request), query.get("id", ""), moved, late=late, turn=turn))
+        asked: dict[str, Any] = {"late": late, "turn": turn, "caller": _caller(request)}
+        return JSONResponse(self.show.explored(_session(request), query.get("id", ""), moved, **asked))
 
     def calculate(self, request: Request) -> Response:
         query = request.query_params
         question, late, turn = calculator.Question.parse(query), query.get("late") == "1", query.get("turn", "0")
-        return JSONResponse(self.show.calculated(_session(request), question, late=late, turn=turn))
+        asked: dict[str, Any] = {"late": late, "turn": turn, "caller": _caller(request)}
+        return JSONResponse(self.show.calculated(_session(request), question, **asked))
 
     def open(self, request: Request) -> Response:
         """The one thing that a page can change: from here on it shows results of a run that is not finished."""
@@ -124,6 +130,11 @@ class Pages:
 
 def _session(request: Request) -> str:
     return str(request.state.session)
+
+
+def _caller(request: Request) -> str:
+    """Which page of the session asks: two of one run have sliders of their own."""
+    return request.query_params.get("page", "")[:64]
 
 
 def _answered(endpoint: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:

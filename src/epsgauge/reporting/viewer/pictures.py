@@ -16,6 +16,8 @@ from epsgauge.figures import bars, contours, density, dependence, histogram, nar
 from epsgauge.reporting.viewer.audits import Declared
 from epsgauge.reporting.viewer.explore import Explored
 from epsgauge.reporting.viewer.render import page
+from epsgauge.reporting.viewer.said import of_narrowing, said
+from epsgauge.reporting.words import Words
 from epsgauge.scores.table import Scores
 from epsgauge.stats.tally import Tally
 
@@ -38,11 +40,12 @@ class Pictures:
         return self._drawn((declared.key, "verdict"), lambda: web.ruler(ruler.ruler(audit), prefix="declared"))
 
     def explored(self, declared: Declared, found: Explored) -> tuple[dict[str, str], ruler.Ruler]:
-        """Every picture of what the sliders show, by name, and the numbers of its ruler."""
+        """Every picture of what the sliders show and the words beside it, by place, and the numbers of its ruler."""
         audit, here = found.audit, declared.key
         threshold, delta, level = audit.judged.threshold, audit.settings.delta, audit.settings.level
-        method, tally = audit.verdict.method, (threshold, delta, level)
+        method, tally = audit.verdict.method, (threshold, delta, level, bool(found.moved))
         view, numbers = cache(lambda: _density(audit)), _ruler(found)
+        narrowed = cache(lambda: narrowing.narrowing(audit))
         draw: dict[str, tuple[tuple[Hashable, ...], Callable[[], str]]] = {
             "ruler": ((*tally, method, found.pending), lambda: web.ruler(numbers, prefix="ruler")),
             "density": (tally, lambda: web.density(view(), prefix="density")),
@@ -52,12 +55,18 @@ class Pictures:
             "histogram": ((threshold,), lambda: web.histogram(histogram.histogram(audit), prefix="histogram")),
             "roc": ((threshold,), lambda: web.roc(roc.roc(audit), prefix="roc")),
             "roclog": ((threshold,), lambda: web.roc(roc.roc(audit), log=True, prefix="roclog")),
-            "percentiles": (tally, lambda: web.percentiles(_percentiles(declared, found), prefix="percentiles")),
-            "narrowing": (tally, lambda: web.narrowing(narrowing.narrowing(audit), prefix="narrowing")),
+            "percentiles": (
+                (*tally, found.moved.percentile is None),
+                lambda: web.percentiles(_percentiles(declared, found), prefix="percentiles"),
+            ),
+            "narrowing": (tally, lambda: web.narrowing(narrowed(), prefix="narrowing")),
         }
         if audit.pairs_per_model > 1:
             draw["dependence"] = (tally, lambda: _dependence(audit))
-        return {name: self._drawn((here, name, *key), make) for name, (key, make) in draw.items()}, numbers
+        out = {f"fig-{name}": self._drawn((here, name, *key), make) for name, (key, make) in draw.items()}
+        beside = {f"words-{name}": _words(text) for name, text in said(found, _claimed(audit)).items()}
+        count = self._drawn((here, "words-narrowing", *tally), lambda: _words(of_narrowing(found, narrowed())))
+        return {**out, **beside, "words-narrowing": count}, numbers
 
     def _contours(self, audit: Audit, method: str) -> contours.Contours:
         """The outlines depend on the tally alone: sliders of δ and level leave them as they are."""
@@ -110,11 +119,19 @@ def _ruler(found: Explored) -> ruler.Ruler:
 def _density(audit: Audit) -> density.Density:
     """With fewer points than on paper: they must come quickly."""
     shown = [density.Bar(row.method, row.label, row.promise, row.low, row.high) for row in audit.rows]
-    same = audit.claim is not None and audit.claim.delta == audit.settings.delta
-    claimed = audit.claim.eps if same and audit.claim is not None else None  # a claim at another δ has no place here
     return density.density(
-        audit.posterior, level=audit.settings.level, claimed=claimed, bars=shown, points=DENSITY_POINTS
+        audit.posterior, level=audit.settings.level, claimed=_claimed(audit), bars=shown, points=DENSITY_POINTS
     )
+
+
+def _claimed(audit: Audit) -> float | None:
+    """A claim at another δ has no place in a picture at this one."""
+    claim = audit.claim
+    return claim.eps if claim is not None and claim.delta == audit.settings.delta else None
+
+
+def _words(text: Words) -> str:
+    return page("words.html.j2", words=text)
 
 
 def _percentiles(declared: Declared, found: Explored) -> percentiles.Percentiles:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from epsgauge.reporting.numbers import duration, interval_text, probability, short
+from epsgauge.reporting.numbers import duration, interval_text, likely, short
 
 
 @cache
@@ -23,10 +22,9 @@ def _environment() -> Environment:
     environment.filters |= {
         "short": lambda value: short(float(value)),
         "interval": lambda row: interval_text(float(row.low), float(row.high)),
-        "probability": lambda value: probability(float(value)),
+        "likely": lambda value: likely(float(value)),
         "duration": duration,
         "percent": level_text,
-        "log10": math.log10,
         "sentence": sentence,
         "count": lambda n, word: f"{int(n):,} {word}{'' if int(n) == 1 else 's'}",
     }

@@ -51,6 +51,7 @@ class Folder:
         if not path.is_dir():
             raise InvalidInput(f"there is no folder {path}. `epsgauge demo --out {path}` makes one with two runs.")
         self.root = path.resolve()
+        self.left_out: str | None = None  # which folders the last listing did not search
         self._listed: dict[str, Path] = {}
         self._known: dict[str, tuple[Stamp, Standing]] = {}
 
@@ -92,17 +93,21 @@ class Folder:
     def _paths(self) -> dict[str, Path]:
         found: dict[str, Path] = {}
         level, searched = [self.root], 0
+        self.left_out = None
         for _ in range(DEPTH + 1):
             below: list[Path] = []
             for folder in level:
                 searched += 1
                 if searched > MOST:
+                    self.left_out = f"Only the first {MOST:,} folders were searched for runs."
                     return found
                 if self._is_run(folder):
                     found[_id(folder.relative_to(self.root))] = folder
                 else:
                     below += self._folders(folder)
             level = below
+        if level:
+            self.left_out = f"Folders more than {DEPTH} levels below this one were not searched for runs."
         return found
 
     def _is_run(self, folder: Path) -> bool:

@@ -8,6 +8,7 @@ from epsgauge.reporting.viewer.runs import Standing
 from epsgauge.runner.view import Run
 
 KIND = "view"
+UNLOGGED = "This look could not be logged: the folder of the run cannot be written."
 
 
 class Seen:
@@ -33,3 +34,7 @@ class Seen:
             return False
         self._logged.add(key)
         return True
+
+    def was_logged(self, session: str, run_id: str, run: Run) -> None:
+        """Somebody else logged this look."""
+        self._logged.add((session, run_id, run.n_done))

@@ -8,6 +8,8 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from epsgauge.errors import InvalidInput, MissingExtra
@@ -82,10 +84,25 @@ def serve(
     viewer = Viewer(folder, port=port, announce=lambda new: say(f"the address was used twice; a new one: {new}"))
     say(f"viewing {folder} at {viewer.address}")
     say("Ctrl-C ends it. The address works once, on this machine alone.")
-    if open_browser:
-        # the socket listens already, so that a browser that is quicker than we are waits
-        threading.Thread(target=webbrowser.open, args=(viewer.address,), daemon=True).start()
-    viewer.serve()
+    with TemporaryDirectory(prefix="epsgauge-") as own:
+        if open_browser:
+            # the socket listens already, so that a browser that is quicker than we are waits
+            file = opening(viewer.address, Path(own))
+            opener = threading.Thread(
+                target=webbrowser.open, args=(file.as_uri(),), name="opens a browser", daemon=True
+            )
+            opener.start()
+        viewer.serve()
+
+
+def opening(address: str, folder: Path) -> Path:
+    """A page that leads to the address and that nobody else can read: who opens it shows no token in a command line."""
+    from epsgauge.reporting.viewer.render import page
+
+    file = folder / "open.html"
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+        out.write(page("opening.html.j2", target=address))
+    return file
 
 
 def _bound(port: int) -> socket.socket:

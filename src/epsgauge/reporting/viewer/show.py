@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from epsgauge.auditing.audit import audit
 from epsgauge.errors import EpsgaugeError, InvalidInput
@@ -14,13 +16,15 @@ from epsgauge.reporting.viewer.audits import Audits, Declared
 from epsgauge.reporting.viewer.explore import Explored, Moved
 from epsgauge.reporting.viewer.overlays import Overlays
 from epsgauge.reporting.viewer.pictures import Pictures, of_scores
-from epsgauge.reporting.viewer.render import level_text, page
+from epsgauge.reporting.viewer.render import level_text, page, sentence
 from epsgauge.reporting.viewer.runs import Folder, Standing
-from epsgauge.reporting.viewer.seen import Seen
+from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
 from epsgauge.stats.methods import METHODS
 
 Parts = dict[str, Any]
-UNLOGGED = "This look could not be logged: the folder of the run cannot be written."
+Key = TypeVar("Key", bound=Hashable)
+Kept = TypeVar("Kept")
+MOST_PAGES = 64  # that are remembered
 
 
 class Show:
@@ -32,9 +36,10 @@ class Show:
         self.audits = Audits()
         self.pictures = Pictures()
         self.overlays = Overlays(folder, self.seen)
-        self._shown: dict[tuple[str, str], Declared] = {}  # what the sliders of a page are about
-        self._turns: dict[tuple[str, str], int] = {}
+        self._shown: OrderedDict[tuple[str, str, str], Declared] = OrderedDict()  # what a page's sliders are about
+        self._turns: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._slow = Lock()
+        self._reading = Lock()  # one dropped file at a time
 
     # the list
 
@@ -52,8 +57,8 @@ class Show:
             found = self.audits.of(self.folder.path(run_id))
         except EpsgaugeError as error:
             return page("verdict_cell.html.j2", audit=None, trouble=str(error))
-        self.seen.look(session, run_id, found.run)
-        return page("verdict_cell.html.j2", audit=found.audit, trouble=None)
+        logged = self.seen.look(session, run_id, found.run)
+        return page("verdict_cell.html.j2", audit=found.audit, trouble=None, unlogged=None if logged else UNLOGGED)
 
     # a run
 
@@ -69,10 +74,16 @@ class Show:
             "maySee": self.seen.may_see(session, standing),
         }
 
-    def results(self, session: str, run_id: str) -> Parts:
-        """The declared verdict, its ruler and the words of the run. A look, which is logged."""
-        declared, unlogged = self._declared(session, run_id)
-        self._shown[session, run_id] = declared
+    def results(self, session: str, run_id: str, caller: str = "") -> Parts:
+        """The declared verdict, its ruler and the words of the run. A look, which is logged.
+
+        Why it cannot be judged yet is an answer too, and no look. `caller` is one page of the session.
+        """
+        try:
+            declared, unlogged = self._declared(session, run_id)
+        except _Unjudged as reason:
+            return {"waiting": sentence(str(reason))}
+        _keep(self._shown, (session, caller, run_id), declared, 16)
         found = declared.audit
         warnings = (*found.warnings, *([UNLOGGED] if unlogged else []))
         verdict = page(
@@ -89,16 +100,16 @@ class Show:
             "controls": page("controls.html.j2", **_controls(declared)),
         }
 
-    def explored(self, session: str, run_id: str, moved: Moved, *, late: bool, turn: str) -> Parts:
+    def explored(self, session: str, run_id: str, moved: Moved, *, late: bool, turn: str, caller: str = "") -> Parts:
         """What the sliders show; `late` waits for the bounds that take a moment."""
         standing = self._readable(run_id)
-        known = self._shown.get((session, run_id)) if self.seen.may_see(session, standing) else None
+        known = self._shown.get((session, caller, run_id)) if self.seen.may_see(session, standing) else None
         declared = self._declared(session, run_id)[0] if known is None else known  # a live run moves on by itself
         if not late:
-            self._turns[session, run_id] = _whole(turn)
+            _keep(self._turns, (session, caller), _whole(turn), MOST_PAGES)
             return self._parts(declared, explore.quick(declared, moved))
         with self._slow:
-            if self._turns.get((session, run_id), 0) > _whole(turn):
+            if self._turns.get((session, caller), 0) > _whole(turn):
                 return {"stale": True}
             found = explore.late(declared, moved)
         return self._parts(declared, found)
@@ -108,7 +119,11 @@ class Show:
         standing = self._readable(run_id)
         if not self.seen.may_see(session, standing):
             raise InvalidInput("this run is not finished, and nobody asked for its results yet.")
-        declared = self.audits.of(self.folder.path(run_id))
+        path = self.folder.path(run_id)
+        try:
+            declared = self.audits.of(path)
+        except InvalidInput as reason:
+            raise _Unjudged(str(reason)) from None
         return declared, not self.seen.look(session, run_id, declared.run)
 
     def _readable(self, run_id: str) -> Standing:
@@ -128,7 +143,7 @@ class Show:
         }
         said = page("explored.html.j2", audit=shown, values=values, found=found, ruler=ruler)
         return {
-            "parts": {"said": said, **{f"fig-{name}": svg for name, svg in drawn.items()}},
+            "parts": {"said": said, **drawn},
             "values": values,
             "pending": found.pending,
             "explored": bool(found.moved),
@@ -139,14 +154,16 @@ class Show:
     def overlay(self, session: str, ids: list[str], query: Mapping[str, str]) -> Parts:
         return self.overlays.values(session, ids, query)
 
-    def calculated(self, session: str, question: calculator.Question, *, late: bool, turn: str) -> Parts:
+    def calculated(
+        self, session: str, question: calculator.Question, *, late: bool, turn: str, caller: str = ""
+    ) -> Parts:
         if late:
             with self._slow:
-                if self._turns.get((session, "calculator"), 0) > _whole(turn):
+                if self._turns.get((session, caller), 0) > _whole(turn):
                     return {"stale": True}
                 result = calculator.intervals_now(question, late=True)
         else:
-            self._turns[session, "calculator"] = _whole(turn)
+            _keep(self._turns, (session, caller), _whole(turn), MOST_PAGES)
             result = calculator.intervals_now(question, late=False)
         said = page(
             "calculated.html.j2",
@@ -162,6 +179,10 @@ class Show:
 
     def scores(self, raw: bytes, name: str, query: Mapping[str, str]) -> Parts:
         """A dropped file of scores; it is not a run, and there is nothing to log."""
+        with self._reading:
+            return self._of_scores(raw, name, query)
+
+    def _of_scores(self, raw: bytes, name: str, query: Mapping[str, str]) -> Parts:
         table = upload.scores_of(raw, name, query.get("adjacency"))
         settings: dict[str, Any] = {
             "delta": calculator.number("delta", query.get("delta") or calculator.EXAMPLE["delta"]),
@@ -178,15 +199,19 @@ class Show:
         return {"parts": {"dropped": page("dropped.html.j2", audit=found, name=name[-80:], drawn=drawn)}}
 
 
+class _Unjudged(InvalidInput):
+    """The run can be read, and not judged: often not yet."""
+
+
 def _controls(declared: Declared) -> dict[str, Any]:
-    """Where the sliders stand at first."""
+    """Where the sliders stand until they are moved, and how far they go."""
     settings, threshold = declared.audit.settings, declared.audit.judged.threshold
-    method = declared.audit.verdict.method
+    method, power = declared.audit.verdict.method, explore.power_shown(settings.delta)
+    percentile = explore.percentile_shown(declared, threshold)
     return {
-        "delta": settings.delta,
-        "level": settings.level,
-        "percentile": explore.percentile_shown(declared, threshold),
-        "least": explore.least_percentile(declared),
+        "log_delta": (min(-12.0, math.floor(power)), max(-1.0, power), 0.1, power),
+        "level": (min(0.5, settings.level), max(0.995, settings.level), _step(settings.level), settings.level),
+        "percentile": (explore.least_percentile(declared), max(99.0, percentile), 0.5, percentile),
         "by_percentile": settings.attack == "percentile",
         "method": method,
         "methods": [METHODS[name] for name in dict.fromkeys((method, *explore.OFFERED))],
@@ -196,17 +221,23 @@ def _controls(declared: Declared) -> dict[str, Any]:
             "percentile": _rule_text(declared, threshold),
         },
         "several": declared.audit.pairs_per_model > 1,
-        "words": {
-            "density": words.density(declared.audit.posterior, None),
-            "bars": words.bars(settings.level),
-            "contours": words.region(settings.level),
-            "histogram": words.histogram(declared.audit),
-            "roc": words.roc(declared.audit),
-            "percentiles": words.percentiles(declared.audit),
-            "narrowing": words.narrowing(1, None),
-            "dependence": words.dependence(declared.audit),
-        },
     }
+
+
+def _step(level: float) -> float | str:
+    """Of the slider, so that it can stand where the plan has it."""
+    for step in (0.005, 0.001, 0.0001):
+        if math.isclose((level - 0.5) / step, round((level - 0.5) / step), abs_tol=1e-6):
+            return step
+    return "any"
+
+
+def _keep(kept: OrderedDict[Key, Kept], key: Key, value: Kept, most: int) -> None:
+    """The last ones alone."""
+    kept.pop(key, None)
+    kept[key] = value
+    while len(kept) > most:
+        kept.popitem(last=False)
 
 
 def _rule_text(declared: Declared, threshold: float) -> str:

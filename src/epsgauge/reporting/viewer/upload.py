@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import io
+import math
 import tempfile
 import zipfile
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy.lib.format
 
 from epsgauge.errors import InvalidInput
 from epsgauge.scores.files import KINDS
@@ -14,8 +19,14 @@ from epsgauge.scores.table import Scores
 
 MOST_BYTES = 20 * 2**20
 MOST_INSIDE = 10 * MOST_BYTES  # what a compressed file may hold
-MOST_ROWS = 5_000_000
-TOO_LARGE = f"A dropped file may have {MOST_BYTES // 2**20} MB. Audit a larger one with: epsgauge scores FILE"
+MOST_ROWS = 2_000_000
+TOO_LARGE = (
+    f"A dropped file may have {MOST_BYTES // 2**20} MB and {MOST_ROWS:,} rows. Audit a larger one with: "
+    "epsgauge scores FILE"
+)
+
+NPY: Any = numpy.lib.format  # without types of its own
+Size = tuple[int, int]  # rows and bytes
 
 
 async def taken(stream: AsyncIterator[bytes], length: str | None) -> bytes:
@@ -49,21 +60,35 @@ def scores_of(raw: bytes, name: str, adjacency: str | None) -> Scores:
 
 
 def _check_inside(raw: bytes, suffix: str) -> None:
-    """A small file can unpack into a very large one."""
-    if suffix == ".npz":
-        try:
-            with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-                inside = sum(info.file_size for info in archive.infolist())
-        except (zipfile.BadZipFile, ValueError, NotImplementedError):
-            return  # the reader says what is wrong with it
-        if inside > MOST_INSIDE:
-            raise InvalidInput(TOO_LARGE)
-    if suffix == ".parquet":
-        try:
-            from pyarrow.parquet import ParquetFile
+    """A small file can be a very large table; what is wrong with it otherwise, the reader says."""
+    arrays: list[Size] = [(raw.count(b"\n"), len(raw))] if suffix == ".csv" else []
+    with suppress(Exception):  # also where pyarrow is missing
+        if suffix == ".npz":
+            arrays = _of_archive(raw)
+        if suffix == ".parquet":
+            arrays = _of_parquet(raw)
+    if any(n_rows > MOST_ROWS for n_rows, _ in arrays) or sum(n_bytes for _, n_bytes in arrays) > MOST_INSIDE:
+        raise InvalidInput(TOO_LARGE)
 
-            n_rows = ParquetFile(io.BytesIO(raw)).metadata.num_rows
-        except Exception:  # the reader says what is wrong with it, or that pyarrow is missing
-            return
-        if n_rows > MOST_ROWS:
-            raise InvalidInput(TOO_LARGE)
+
+def _of_archive(raw: bytes) -> list[Size]:
+    """As the headers of its arrays say, and no less than what is packed."""
+    sizes = []
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        for info in archive.infolist():
+            n_rows, n_bytes = 0, 0
+            with suppress(Exception), archive.open(info) as file:  # of one that is no array its size alone is known
+                version = NPY.read_magic(file)
+                read = NPY.read_array_header_1_0 if version == (1, 0) else NPY.read_array_header_2_0
+                shape, _, kind = read(file)
+                n_rows = math.prod(shape)
+                n_bytes = n_rows * kind.itemsize
+            sizes.append((n_rows, max(n_bytes, info.file_size)))
+    return sizes
+
+
+def _of_parquet(raw: bytes) -> list[Size]:
+    from pyarrow.parquet import ParquetFile
+
+    held = ParquetFile(io.BytesIO(raw)).metadata
+    return [(held.num_rows, sum(held.row_group(i).total_byte_size for i in range(held.num_row_groups)))]

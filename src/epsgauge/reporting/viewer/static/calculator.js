@@ -1,4 +1,4 @@
-import { ask, by, latest, problem, put, say } from "/static/parts.js";
+import { ask, by, latest, page, problem, put, say } from "/static/parts.js";
 
 const form = by("counts");
 let turn = 0, waiting;
@@ -6,17 +6,21 @@ let turn = 0, waiting;
 const typed = () => Object.fromEntries(new FormData(form));
 
 const compute = latest(async () => {
-  const mine = { ...typed(), turn: String(++turn) };
+  const mine = { ...typed(), page, turn: String(++turn) };
   clearTimeout(waiting);
   try {
     shown(await ask("/api/calculator", mine), mine);
     problem(null);
-  } catch (error) { problem(error); }
+  } catch (error) {
+    problem(error);
+    by("answers").classList.add("old");  // which is of other counts
+  }
 });
 
 function shown(found, mine) {
   if (found.stale || mine.turn !== String(turn)) return;
   put(found.parts);
+  by("answers").classList.remove("old");
   by("answers").dataset.shown = mine.turn;
   by("answers").dataset.pending = found.pending ? "yes" : "no";
   if (found.pending) waiting = setTimeout(() => late(mine), 250);

@@ -40,7 +40,10 @@ async function fill() {
 
 fill().then(() => every(2, async () => {
   try {
-    update((await ask("/api/list")).parts.rows);
+    const now = await ask("/api/list");
+    update(now.parts.rows);
+    by("left-out").textContent = now.leftOut ?? "";
+    by("left-out").hidden = !now.leftOut;
     problem(null);
     await fill();
   } catch (error) { problem(error); }

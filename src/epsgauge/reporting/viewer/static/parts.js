@@ -53,6 +53,9 @@ export function problem(error) {
   place.hidden = !error;
 }
 
+// Of this page alone: two pages of one run have sliders of their own.
+export const page = [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toString(36)).join("-");
+
 let speaking;
 export function say(text, wait = 700) {
   clearTimeout(speaking);

@@ -1,4 +1,4 @@
-import { ask, by, every, latest, problem, put, say } from "/static/parts.js";
+import { ask, by, every, latest, page, problem, put, say } from "/static/parts.js";
 
 const run = by("run");
 const id = run?.dataset.id;
@@ -6,7 +6,7 @@ const moved = {};  // only what was moved is sent: all else is as declared
 let maySee = run?.dataset.maySee === "yes", step = null, turn = 0, waiting, told = null;
 
 const explore = latest(async () => {
-  const mine = { id, ...moved, turn: String(++turn) };
+  const mine = { id, page, ...moved, turn: String(++turn) };
   clearTimeout(waiting);
   try {
     const found = await ask("/api/explore", mine);
@@ -32,13 +32,32 @@ function shown(found) {
   }
   by("explore").dataset.shown = String(turn);
   by("explore").dataset.pending = found.pending ? "yes" : "no";
-  if (by("reset")) by("reset").disabled = !found.explored;
+  by("reset")?.setAttribute("aria-disabled", String(!found.explored));  // it keeps the focus
   if (found.explored && !found.pending) say(by("said").textContent.replace(/\s+/g, " "));
 }
 
+// The declared values of a later look: sliders that were not moved follow them.
+function renew(html) {
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  for (const fresh of made.content.querySelectorAll("#controls :is(input, select, .hint)")) {
+    const old = by(fresh.id), value = old.value;
+    if (fresh.matches(".hint")) { old.textContent = fresh.textContent; continue; }
+    const declared = fresh.value;
+    if (fresh.matches("select")) old.replaceChildren(...fresh.childNodes);
+    else for (const name of ["min", "max", "step", "value"]) old.setAttribute(name, fresh.getAttribute(name));
+    old.value = old.name in moved ? value : declared;
+  }
+}
+
 async function results() {
-  const found = await ask("/api/results", { id });
+  const found = await ask("/api/results", { id, page });
   by("ask").hidden = true;
+  by("waiting").hidden = !found.waiting;
+  if (found.waiting) {
+    if (by("waiting").textContent !== found.waiting) by("waiting").textContent = found.waiting;
+    return;
+  }
   by("results").hidden = false;
   put(found.parts);
   if (!by("controls")) {
@@ -46,7 +65,7 @@ async function results() {
     by("controls").addEventListener("input", (event) => { moved[event.target.name] = event.target.value; explore(); });
     by("controls").addEventListener("reset", () => { for (const name in moved) delete moved[name]; explore(); });
     by("controls").addEventListener("submit", (event) => event.preventDefault());
-  }
+  } else renew(found.controls);
   await explore();
 }
 
