@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
+import numpy as np
+
 from epsgauge.figures.labels import ARROW, LINE, SIZE, TURNED, WIDTH, Placed, shortened, wide
 from epsgauge.figures.scales import Scale, tick_names, ticks
 
@@ -190,9 +192,7 @@ class Picture:
 
 def _thinned(x: Sequence[float], y: Sequence[float]) -> list[str]:
     """The points as text, without those that are the same on the page."""
-    out: list[str] = []
-    for a, b in zip(x, y, strict=True):
-        point = f"{number(a)} {number(b)}"
-        if not out or out[-1] != point:
-            out.append(point)
-    return out
+    points = np.round(np.stack([np.asarray(x, np.float64), np.asarray(y, np.float64)], axis=1), 1)
+    new = np.ones(len(points), bool)
+    new[1:] = np.any(points[1:] != points[:-1], axis=1)
+    return [f"{a:g} {b:g}" for a, b in points[new].tolist()]
