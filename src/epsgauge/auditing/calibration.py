@@ -10,7 +10,6 @@ from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_exact import can_enumerate, enumerated
 from epsgauge.auditing.calibration_result import TOLERANCE, Certificate, Outcomes, judged
 from epsgauge.auditing.calibration_scenarios import SCENARIOS, Scenario
-from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.methods import Method
 
@@ -37,8 +36,8 @@ def calibrate(
     (True, 0.0032)
     """
     one_sided = checks.level(level)
-    _check_whole("runs", runs, 2)
-    _check_whole("seed", seed, 0)
+    checks.whole("runs", runs, 2)
+    checks.whole("seed", seed, 0)
     bounder = Bounder.of(method, one_sided)
     found = []
     for scenario in scenarios:
@@ -80,8 +79,3 @@ def play(bounder: Bounder, scenario: Scenario, runs: int, seed: int) -> Outcomes
         truth[going] = scenario.source.rule_eps(thresholds, scenario.delta)
         going = going[bounds[going] <= truth[going] + TOLERANCE]
     return Outcomes(bounds, truth)
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise InvalidInput(f"{name} must be a whole number, {least} or more, but got {value!r}.")

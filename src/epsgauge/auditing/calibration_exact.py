@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_result import TOLERANCE, Outcomes
 from epsgauge.auditing.calibration_scenarios import Scenario
 from epsgauge.stats.arrays import Floats
+from epsgauge.stats.binomial import log_mass
 from epsgauge.stats.methods import Counted, Counts
 
 # Outcomes that are less likely than this are left out.
@@ -57,9 +57,7 @@ def _watched(
 
 def _binomial(n: int, rate: float) -> Floats:
     """How likely each count from 0 to n is."""
-    k = np.arange(n + 1.0)
-    ways = special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1.0)
-    out: Floats = np.exp(ways + special.xlogy(k, rate) + special.xlog1py(n - k, -rate))
+    out: Floats = np.exp(log_mass(np.arange(n + 1.0), n, rate))
     return out
 
 

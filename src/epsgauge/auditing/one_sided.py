@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from epsgauge.bounds.guesses import Guessed, guesses_of
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.stats.arrays import Floats
+from epsgauge.stats.binomial import log_mass
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.methods import CELLS, COUNTED, QUICK, Counts
 from epsgauge.stats.posterior import JEFFREYS
@@ -104,8 +104,7 @@ def _binomial(n: int, k: int) -> tuple[Floats, Floats]:
     rate = k / n if n else 0.0
     reach = 7.0 * np.sqrt(n * rate * (1.0 - rate)) + 20.0  # beyond it there is less than that
     x = np.arange(max(0, int(k - reach)), min(n, int(k + reach)) + 1, dtype=np.float64)
-    log = special.gammaln(n + 1) - special.gammaln(x + 1) - special.gammaln(n - x + 1)
-    mass = np.exp(log + special.xlogy(x, rate) + special.xlog1py(n - x, -rate))
+    mass = np.exp(log_mass(x, n, rate))
     below, above = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
     keep = (below > LOST / 4) & (above > LOST / 4)
     return x[keep], mass[keep]

@@ -20,6 +20,7 @@ from epsgauge.scores.rules import Judged
 from epsgauge.scores.table import Scores
 from epsgauge.stats import region
 from epsgauge.stats.arrays import Ints
+from epsgauge.stats.binomial import log_mass
 from epsgauge.stats.families import Mu
 from epsgauge.stats.methods import DELTA_FIXED, METHODS, Method
 from epsgauge.stats.tally import Tally
@@ -200,8 +201,7 @@ def too_even(ones: Ints, pairs: Ints) -> float:
 def _log_mean(m: int, rate: float) -> float:
     """log E exp(−rate (2X − m)²) for X of m coins."""
     k = np.arange(m + 1.0)
-    ways = special.gammaln(m + 1.0) - special.gammaln(k + 1.0) - special.gammaln(m - k + 1.0) - m * math.log(2.0)
-    return float(special.logsumexp(ways - rate * (2.0 * k - m) ** 2))
+    return float(special.logsumexp(log_mass(k, m, 0.5) - rate * (2.0 * k - m) ** 2))
 
 
 def pool(judged: Judged, failed_bits: Ints, which: Which | None, *, delta: float, level: float, fixed: bool) -> Pool:

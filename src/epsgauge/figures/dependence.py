@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
 from epsgauge.bounds.dependence import cluster_interval
 from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.binomial import log_mass
 
 if TYPE_CHECKING:
     from epsgauge.auditing.audit import Audit
@@ -78,7 +78,7 @@ def _errors(kind: str, k: Ints, n: Ints) -> Errors:
     count = np.arange(int(n.max()) + 1)
     expected = np.zeros(len(count))
     for size, how_often in zip(sizes, times, strict=True):
-        expected[: size + 1] += how_often * _binomial(count[: size + 1], int(size), rate)
+        expected[: size + 1] += how_often * np.exp(log_mass(count[: size + 1], int(size), rate))
     models = np.bincount(k, minlength=len(count))
     seen = np.flatnonzero((models > 0) | (expected > 0.05))
     first, end = int(seen[0]), int(seen[-1]) + 1
@@ -96,10 +96,3 @@ def _binned(values: Floats | Ints, edges: Ints) -> Floats:
     at = sums[np.minimum(edges, len(values))]
     at[0], at[-1] = 0.0, sums[-1]
     return np.diff(at)
-
-
-def _binomial(k: Ints, n: int, p: float) -> Floats:
-    """Pr[k of n]."""
-    logs = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    out: Floats = np.exp(logs + special.xlogy(k, p) + special.xlog1py(n - k, -p))
-    return out

@@ -47,9 +47,9 @@ class Split:
     target_fpr: float | None = None
 
     def __post_init__(self) -> None:
-        _check_whole("fit_models", self.fit_models, 1)
+        checks.whole("fit_models", self.fit_models, 1)
         if self.seed is not None:
-            _check_whole("seed", self.seed, 0)
+            checks.whole("seed", self.seed, 0)
         _check_search(self.search, self.target_fpr)
 
 
@@ -67,9 +67,9 @@ class SplitPairs:
     target_fpr: float | None = None
 
     def __post_init__(self) -> None:
-        _check_whole("fit_pairs", self.fit_pairs, 1)
+        checks.whole("fit_pairs", self.fit_pairs, 1)
         if self.seed is not None:
-            _check_whole("seed", self.seed, 0)
+            checks.whole("seed", self.seed, 0)
         _check_search(self.search, self.target_fpr)
 
 
@@ -244,11 +244,6 @@ def _check_both_bits(scores: Scores, fit: Scores, choice: Searched) -> None:
 
 def _one_bit(scores: Scores) -> bool:
     return int(scores.bit.sum()) in (0, len(scores))
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise InvalidInput(f"{name} must be a whole number, {least} or more, but got {value!r}.")
 
 
 def _check_search(method: str, target_fpr: float | None) -> None:

@@ -44,6 +44,12 @@ def counts(name: str, value: ArrayLike) -> Ints:
     return array.astype(np.int64)
 
 
+def whole(name: str, value: object, least: int) -> None:
+    """One whole number, which says how many or which."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise InvalidInput(f"{name} must be a whole number, {least} or more, but got {value!r}.")
+
+
 def delta(value: ArrayLike, name: str = "delta") -> Floats:
     array = numbers(name, value)
     within(name, value, "in [0, 1)", (array >= 0) & (array < 1))
