@@ -74,7 +74,8 @@ class Kill:
 
 def start(out: Path, n_models: int, workers: int, limit: int = 0, parts: Parts = ALONE) -> subprocess.Popen[str]:
     words = [sys.executable, "-c", CHILD, str(out), json.dumps(parts), str(n_models), str(workers), str(limit)]
-    environment = {**os.environ, "PYTHONPATH": str(PIPELINES), "OMP_NUM_THREADS": "1"}
+    path = os.pathsep.join([str(PIPELINES), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     errors = subprocess.DEVNULL if limit else None  # after a kill loky says what it cleans up
     return subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment, start_new_session=True
@@ -138,7 +139,7 @@ def wait_until_gone(group: int) -> None:
 def rows(out: Path) -> list[tuple[object, ...]]:
     """Every model with its signals as stored, bit for bit."""
     connection = sqlite3.connect(out / FILE)
-    columns = "idx, state, seed, error, bits, pairs, loss0, loss1, reference"
+    columns = "idx, state, seed, error, bits, pairs, signals"
     found = connection.execute(f"SELECT {columns} FROM models ORDER BY idx").fetchall()
     connection.close()
     return found

@@ -162,7 +162,7 @@ def test_a_run_of_a_mechanism_is_judged_by_its_proof(whole):
     assert a.judged.n_models == 50
     assert a.posterior.tally == a.judged.tally == a.guaranteed_tally
     signals = whole.signals()
-    said = (signals.loss0 > signals.loss1)[10:, 0]
+    said = (signals["loss"][..., 0] > signals["loss"][..., 1])[10:, 0]
     assert a.judged.tally == Tally.from_guesses(signals.bits[10:, 0], said)
     assert a.level_kept
     assert a.models.planned == a.models.done == 60

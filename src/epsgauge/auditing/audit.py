@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
-from epsgauge.attacks.percentile import threshold as threshold_at
+from epsgauge.attacks.attack import Attack
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beyond import Beyond
@@ -67,6 +67,7 @@ class Audit:
     looks: int  # at the results before this one
     warnings: tuple[str, ...]
     run: Run | None = None  # that was judged; None for a table of scores
+    attack: Attack | None = None  # that made the scores of the run
 
     @property
     def claim(self) -> Claim | None:
@@ -214,7 +215,7 @@ def given_threshold(settings: AuditSettings, signals: Signals) -> float | None:
     """The threshold that the settings give, for the percentile too."""
     if settings.percentile is None:
         return settings.threshold
-    return threshold_at(settings.percentile, signals.reference.shape[1], signals.sees)
+    return ATTACKS[settings.attack].threshold_at(settings.percentile, signals)
 
 
 def _choice(
@@ -261,7 +262,8 @@ def _assemble(
     found += beyond.rows(conditions)
     promise, unfair = beyond.promise(method, of_verdict)
     caveats += unfair
-    who = adversary(judged, None if run is None else settings.attack, signals)
+    attack = None if run is None else ATTACKS[settings.attack]
+    who = adversary(judged, attack, signals)
     evidence = beyond.evidence(method, who, adjacency, by_mu=beyond.by_mu)
     ruled = verdict(
         promised.claim,
@@ -301,6 +303,7 @@ def _assemble(
         looks=0 if run is None else len(run.looks),
         warnings=warnings,
         run=run,
+        attack=attack,
     )
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.audit import given_threshold, judge_signals
 from epsgauge.errors import InvalidInput
-from epsgauge.games.signals import COLUMNS, Outcome, Signals
+from epsgauge.games.signals import Outcome, Signals, joined
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import SameData, judge
 from epsgauge.scores.search import tally_at
@@ -39,22 +36,10 @@ class Live:
 
     def add(self, outcome: Outcome) -> None:
         """One more model; one that failed is left out."""
-        o = outcome
-        if o.index < self._n_fit:
-            self._over.add(o.index)
-        if o.loss0 is not None and o.loss1 is not None and o.reference is not None:
-            self._new.append(
-                Signals(
-                    np.array([o.index]),
-                    o.bits[None],
-                    o.pairs[None],
-                    o.loss0[None],
-                    o.loss1[None],
-                    o.reference[None],
-                    self._game.adjacency,
-                    self._game.sees,
-                )
-            )
+        if outcome.index < self._n_fit:
+            self._over.add(outcome.index)
+        if outcome.channels is not None:
+            self._new.append(Signals.of([outcome], self._game.adjacency, self._game.sees))
 
     @property
     def shows_results(self) -> bool:
@@ -65,7 +50,7 @@ class Live:
         """Of the models judged so far; None while the rule is being chosen, or cannot be."""
         if self._new:
             try:
-                self._update(_joined(self._new))
+                self._update(joined(self._new))
             except InvalidInput:  # these models cannot choose a rule: the audit will say why
                 return None
         return self._posterior
@@ -102,8 +87,3 @@ class Live:
         s, attack = self._settings, ATTACKS[self._settings.attack]
         choice, candidates = SameData(s.search, s.target_fpr), attack.candidates(signals)
         return judge(attack.scores(signals), choice, delta=s.delta, candidates=candidates).threshold
-
-
-def _joined(parts: list[Signals]) -> Signals:
-    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
-    return replace(parts[0], **columns)

@@ -45,16 +45,8 @@ def histogram(audit: Audit) -> Histogram:
     cuts = [np.searchsorted(side, edges, side="left") for side in sides]
     zeros, ones = (np.diff(cut) for cut in cuts)
     below, above = (int(cuts[0][0]), int(cuts[1][0])), (len(sides[0]) - cuts[0][-1], len(sides[1]) - cuts[1][-1])
-    attack = audit.verdict.adversary.attack
-    axis = "score" if attack is None else _AXES[attack]
+    axis = "score" if audit.attack is None else audit.attack.axis
     return Histogram(axis, edges, zeros, ones, below, (int(above[0]), int(above[1])), threshold, judged.tally)
-
-
-_AXES = {
-    "percentile": "score: rank of the loss, in %",
-    "loss": "score: −loss",
-    "difference": "score: difference of both losses",
-}
 
 
 def _edges(score: Floats, threshold: float) -> Floats:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epsgauge.attacks.percentile import percentile_of
-from epsgauge.attacks.table import ATTACKS
+from epsgauge.attacks.attack import Attack
 from epsgauge.games.signals import Signals
 from epsgauge.scores.rules import Judged, SameData, Split, SplitPairs
 from epsgauge.scores.search import tally_at
@@ -63,19 +62,17 @@ def percentiles(audit: Audit, signals: Signals | None = None) -> Percentiles:
     ε is that of the posterior, which reads an attack that is worse than chance as its opposite.
     """
     judged, settings = audit.judged, audit.settings
-    by_percentile = audit.verdict.adversary.percentile is not None
-    sees = "pair" if signals is None else signals.sees
-    if by_percentile and audit.verdict.adversary.percentile != percentile_of(judged.threshold, "pair"):
-        sees = "z0"
-    thresholds = _thresholds(judged, None if signals is None else ATTACKS[settings.attack].candidates(signals))
+    attack = audit.attack
+    thresholds = _thresholds(judged, None if attack is None or signals is None else attack.candidates(signals))
     fit = None if judged.same_data or not len(judged.fit) else judged.fit
     tables = [judged.judged] if fit is None else [judged.judged, fit]
     series = _series(tables, thresholds, settings.delta, settings.level)
-    x = np.array([percentile_of(float(t), sees) for t in thresholds]) if by_percentile else thresholds
+    found = None if attack is None or signals is None else _percentiles_of(thresholds, attack, signals)
+    x = thresholds if found is None else found
     order = np.argsort(x)
     chosen = int(np.flatnonzero(thresholds[order] == judged.threshold)[0])
     return Percentiles(
-        axis="percentile" if by_percentile else "threshold",
+        axis="threshold" if found is None else "percentile",
         x=x[order],
         thresholds=thresholds[order],
         judged=_ordered(series[0], order),
@@ -102,6 +99,12 @@ def who_chose(judged: Judged) -> str:
         return f"model {models[0]}"
     whole = int(models[-1] - models[0]) + 1 == len(models)
     return f"models {models[0]}–{models[-1]}" + ("" if whole else f" ({len(models)} of them done)")
+
+
+def _percentiles_of(thresholds: Floats, attack: Attack, signals: Signals) -> Floats | None:
+    """What each threshold stands for; None for an attack that has no percentiles."""
+    found = [attack.percentile_of(float(threshold), signals) for threshold in thresholds]
+    return None if None in found else np.array(found, dtype=np.float64)
 
 
 def _thresholds(judged: Judged, candidates: Floats | None) -> Floats:

@@ -117,18 +117,10 @@ def _seen(drawn: Draw, roles: Roles, losses: Callable[[Ints], Floats], start: fl
         raise
     except BaseException as error:  # a training script may call sys.exit
         return _failed(drawn, error, start)
-    loss0: Floats = np.full(m, np.nan)
-    loss0[zero] = found[m : m + len(zero)]
-    return Outcome(
-        drawn.index,
-        drawn.seed,
-        drawn.bits,
-        drawn.pairs,
-        time.perf_counter() - start,
-        loss0,
-        found[:m],
-        sketch(found[m + len(zero) :]),
-    )
+    loss: Floats = np.full((m, 2), np.nan)
+    loss[:, 1], loss[zero, 0] = found[:m], found[m : m + len(zero)]
+    channels = {"loss": loss, "reference": sketch(found[m + len(zero) :])}
+    return Outcome(drawn.index, drawn.seed, drawn.bits, drawn.pairs, time.perf_counter() - start, channels)
 
 
 def _failed(drawn: Draw, error: BaseException, start: float) -> Outcome:

@@ -153,7 +153,7 @@ def _play(store: Store, folder: Path, plan: Plan, roles: Roles, crew: Crew, watc
         return Outcome(index, seed, bits, pairs, 0.0, error=DIED_TWICE)
 
     for here, outcome in enumerate(results(crew, play.play, (roles, group), jobs, lost), 1):
-        store.add(outcome)
+        outcome = store.add(outcome)
         (done if outcome.error is None else failed).add(outcome.index)
         progress = Progress(plan.n_models, len(done), len(failed), here, clock.seconds())
         watch.finished_one(outcome, progress)

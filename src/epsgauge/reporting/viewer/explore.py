@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from epsgauge.attacks import percentile as percentiles
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.beyond import Beyond
 from epsgauge.auditing.level import Lost
@@ -213,16 +212,18 @@ def _judged(declared: Declared, moved: Moved) -> Judged:
 
 def threshold_at(declared: Declared, percentile: float) -> float:
     """The threshold of a percentile of the losses, or of the judged scores for an attack that has none."""
-    if _by_percentile(declared):
-        signals = declared.signals
-        return percentiles.threshold(percentile, signals.reference.shape[1], signals.sees)
+    attack = declared.audit.attack
+    if attack is not None and _by_percentile(declared):
+        return attack.threshold_at(percentile, declared.signals)
     return float(np.quantile(declared.audit.judged.judged.score, percentile / 100.0, method="higher"))
 
 
 def percentile_shown(declared: Declared, threshold: float) -> float:
     """Where the slider stands for a threshold."""
-    if _by_percentile(declared):
-        return float(percentiles.percentile_of(threshold, declared.signals.sees))
+    attack = declared.audit.attack
+    percentile = None if attack is None else attack.percentile_of(threshold, declared.signals)
+    if percentile is not None:
+        return percentile
     score = declared.audit.judged.judged.score
     return 100.0 * float(np.mean(score < threshold))
 
@@ -236,11 +237,11 @@ def least_percentile(declared: Declared) -> float:
     """The smallest that the slider can mean."""
     if not _by_percentile(declared):
         return 0.0
-    return math.ceil(1e3 / (int(declared.signals.reference.shape[1]) + 1)) / 10.0
+    return math.ceil(1e3 / (int(declared.signals["reference"].shape[1]) + 1)) / 10.0
 
 
 def _by_percentile(declared: Declared) -> bool:
-    return declared.audit.settings.attack == "percentile"
+    return declared.audit.verdict.adversary.percentile is not None
 
 
 def _number(query: Mapping[str, str], name: str, least: float, most: float) -> float | None:
