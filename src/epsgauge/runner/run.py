@@ -25,7 +25,7 @@ from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run
-from epsgauge.trainers.stacked.group import Group
+from epsgauge.trainers.protocol import Group
 
 __all__ = ["Run", "run"]
 
