@@ -48,7 +48,7 @@ def test_a_python_program_with_arrays(tmp_path):
         """,
     )
     program = Program(command=["{python}", path, "{folder}", "{seed}", os.getcwd()], format="npy")
-    losses = observed(program, DATA, POINTS, 2, seed=123, size=4)
+    losses = observed(program, DATA, POINTS, 2, seed=123, size=4)["loss"]
     np.testing.assert_allclose(losses, ((POINTS[0] - DATA[0].mean(0)) ** 2).sum(1) + 3, rtol=1e-6)
 
 
@@ -228,12 +228,12 @@ def test_a_worker_that_ends_takes_its_programs_with_it(tmp_path):
     """A worker whose parent was killed ends without `finally`: what it has started must not go on."""
     code = f"""
 import os, threading, time
-from epsgauge.trainers import program
+from epsgauge.trainers import leaving, program
 trainer = program.Program(command=["/bin/sh", "-c", "echo $$ > {tmp_path}/pid; sleep 600"])
 threading.Thread(target=lambda: trainer.observe(([1.0],), ([1.0],), seed=0), daemon=True).start()
 while not (os.path.exists("{tmp_path}/pid") and open("{tmp_path}/pid").read().strip()):
     time.sleep(0.01)
-program.stop_all_programs()
+leaving.end_all()
 os._exit(0)
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import epsgauge as eg
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
@@ -294,6 +295,39 @@ def test_the_lock_names_its_holder_and_is_free_afterwards(tmp_path):
     assert holder(folder) is None
     with hold(folder):
         pass
+
+
+WITHOUT_LOCKS = """
+import os, sys
+sys.modules["fcntl"] = None
+for name in ("register_at_fork", "pread", "pwrite", "fork"):
+    delattr(os, name)
+import numpy as np
+import epsgauge as eg
+from epsgauge.runner.view import Run
+
+table, folder, out = sys.argv[1:]
+assert eg.audit(eg.Scores.read(table), rule="given", threshold=0.5).judged.tally.tp == 2
+run = Run.open(folder)
+assert not run.status()["running"]
+eg.audit(run, rule="given", attack="loss", threshold=0.0)
+eg.audit(run, rule="given", attack="loss", threshold=0.0)
+assert len(run.looks) == 2
+try:
+    eg.run(run.plan, out=out)
+except eg.EpsgaugeError as error:
+    print(error)
+"""
+
+
+def test_only_running_needs_locks(earlier, tmp_path):
+    """Scores and runs are audited where there is no fcntl, as on Windows."""
+    table = tmp_path / "scores.csv"
+    eg.Scores.from_in_out([1.0, 2.0, 0.2], [0.0, 0.1, 3.0], adjacency="substitute").write(table)
+    words = [sys.executable, "-c", WITHOUT_LOCKS, str(table), str(earlier.parent), str(tmp_path / "new")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.startswith("a run needs the file locks of Linux or macOS, which this system lacks.")
 
 
 def test_out_must_be_a_folder(tmp_path):

@@ -19,7 +19,8 @@ def append_look(folder: Path, kind: str, *, n_done: int, n_models: int) -> bool:
         descriptor = os.open(folder / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            os.lseek(descriptor, max(size - 1, 0), os.SEEK_SET)
+            if size and os.read(descriptor, 1) != b"\n":
                 line = b"\n" + line  # the line before was torn: this one must not be lost with it
             return os.write(descriptor, line) == len(line)  # one write, so that two processes cannot interleave
         finally:

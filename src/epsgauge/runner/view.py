@@ -138,7 +138,7 @@ class Run:
         """How the run stands, as plain values for a table or JSON."""
         failed = self.failed
         with _store(self.path) as store:
-            mean, rate = store.timing()
+            median, rate = store.timing()
         pid = lock.holder(self.path)
         bits = np.concatenate([f.bits for f in failed]) if failed else np.empty(0, np.int64)
         first = failed[0] if failed else None
@@ -152,7 +152,7 @@ class Run:
             "complete": self.complete,
             "running": pid is not None,
             "pid": pid or None,
-            "seconds_per_model": mean,
+            "seconds_per_model": median,
             "models_per_second": rate,
             # failures that go with the bit are a leak of their own, and bias what is left
             "failed_pairs_by_bit": {"0": int(np.sum(bits == 0)), "1": int(np.sum(bits == 1))},

@@ -51,8 +51,22 @@ class Names:
         small = a[a < FEELS_ZERO]
         return cls(np.concatenate([x, x[:, SWAP]]), graded=bool((small != np.round(2 * small) / 2).any()))
 
+    @property
+    def x_mean(self) -> Floats:
+        out: Floats = self.fields[5]
+        return out
+
+    @property
+    def y_mean(self) -> Floats:
+        out: Floats = self.fields[11]
+        return out
+
     def pick(self, index: Ints) -> Names:
         return Names(self.fields[:, :, index], self.graded)
+
+    def with_above(self, other: Names) -> Names:
+        """The lines below R of these tallies, and the lines above R of others."""
+        return Names(np.concatenate([self.fields[:, :2], other.fields[:, 2:]], axis=1), self.graded or other.graded)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from epsgauge.references import plan_folder
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
 from epsgauge.trainers import exchange
+from epsgauge.trainers.leaving import before_abrupt_end
 from epsgauge.trainers.points import arrays
 
 Format = Literal["csv", "npy"]
@@ -127,8 +128,9 @@ class Program:
 _running: set[int] = set()  # leaders of process groups that this process has started
 
 
+@before_abrupt_end
 def stop_all_programs() -> None:
-    """Before a process ends without its `finally` blocks."""
+    """Kill every program that this process has started."""
     for leader in list(_running):
         _kill(leader)
 
