@@ -174,6 +174,9 @@ def sql(statement):
         (sql("DELETE FROM channels"), "does not say which channels"),
         (sql("UPDATE channels SET dtype = 'O'"), "what it says of its channels"),
         (sql("UPDATE channels SET shape = '{'"), "what it says of its channels"),
+        (sql("UPDATE channels SET shape = '[-2, -2]'"), "what it says of its channels"),
+        (sql("UPDATE channels SET shape = '[2, 3]' WHERE name = 'loss'"), "wrong length"),
+        (sql("UPDATE channels SET version = 'one'"), "what it says of its channels"),
         (sql("UPDATE arrays SET shape = '[4]'"), "array pool has the wrong length"),
         (sql("UPDATE arrays SET dtype = 'O'"), "array pool has the wrong length"),
         (sql("UPDATE meta SET value = '{'"), "its entry plan is not JSON"),
@@ -395,6 +398,12 @@ def test_a_store_of_schema_1_is_read_as_it_is(earlier):
     assert signals["reference"].tobytes() == reference.tobytes()
     assert earlier.read_bytes() == before
     assert [f.name for f in earlier.parent.iterdir()] == [store.FILE]
+
+
+def test_a_store_of_schema_1_is_read_where_nobody_can_write(earlier, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with Store.read(earlier) as s:
+        assert s.signals(GameSettings(**EARLIER_GAME))["reference"].tobytes() == columns_of(earlier)[2].tobytes()
 
 
 def test_a_run_of_schema_1_goes_on(earlier, tmp_path):

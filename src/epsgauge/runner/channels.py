@@ -27,13 +27,14 @@ class Layout:
         return cls({name: values.shape for name, values in channels.items()})
 
     @classmethod
-    def from_rows(cls, rows: Iterable[tuple[str, str, str]]) -> Layout:
-        """From name, dtype and shape of each channel; ValueError or TypeError for what nobody could have written."""
+    def from_rows(cls, rows: Iterable[tuple[Any, ...]]) -> Layout:
+        """From name, version, dtype and shape of each channel; ValueError or TypeError for what nobody wrote."""
         shapes = {}
-        for name, dtype, shape in rows:
-            if dtype != DTYPE:
-                raise ValueError(f"channel {name} is of type {dtype}")
-            shapes[name] = tuple(int(length) for length in json.loads(shape))
+        for name, version, dtype, shape in rows:
+            lengths = tuple(json.loads(shape))
+            if (version, dtype) != (VERSION, DTYPE) or not all(type(n) is int and 0 <= n < 2**31 for n in lengths):
+                raise ValueError(f"channel {name} has no layout that this version knows")
+            shapes[str(name)] = lengths
         return cls(shapes)
 
     def rows(self) -> list[tuple[int, str, int, str, str]]:

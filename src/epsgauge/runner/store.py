@@ -195,10 +195,10 @@ class Store:
         if self._layout is None:
             rows = self._rows("SELECT name, version, dtype, shape FROM channels ORDER BY place")
             for name, version, _, _ in rows:
-                if version > VERSION:
+                if isinstance(version, int) and version > VERSION:
                     raise newer(self.file, f"channel {name}, version {version}", VERSION)
             try:
-                layout = Layout.from_rows((name, dtype, shape) for name, _, dtype, shape in rows)
+                layout = Layout.from_rows(rows)
             except (TypeError, ValueError):
                 raise damaged(self.file, "what it says of its channels cannot be read") from None
             self._layout = layout if rows else None
