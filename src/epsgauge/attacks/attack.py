@@ -32,7 +32,7 @@ class Attack:
 
     def score(self, signals: Signals) -> Floats:
         """One score a pair, [n, m]. InvalidInput for a game that the attack cannot play."""
-        raise NotImplementedError
+        raise NotImplementedError("an attack must define score(signals)")
 
     def candidates(self, signals: Signals) -> Floats | None:
         """The thresholds that a rule is chosen from; None: every score is one."""
