@@ -50,7 +50,7 @@ class Answer:
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
-    """The structure that `--json` prints; docs/guide.md documents it."""
+    """The structure that `--json` prints; docs/counts.md documents it."""
     post, result = answer.posterior, answer.intervals
     cells = {c: int(getattr(post.tally, c)) for c in ("tp", "tn", "fp", "fn")}
     fixed = {"eps": "delta", "delta": "eps", "mu": None}[post.quantity]
