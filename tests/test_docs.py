@@ -15,6 +15,7 @@ import epsgauge as eg
 from epsgauge.cli.main import app
 from epsgauge.games.settings import GameSettings
 from epsgauge.runner.plan import AuditSettings, ExecutionSettings, Plan
+from epsgauge.stats.methods import METHODS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -85,6 +86,19 @@ def test_the_site_loads_nothing_from_elsewhere(site):
 
 def test_every_page_is_built(site):
     assert {path.stem for path in DOCS.glob("*.md")} <= {path.stem for path in site.glob("*.html")}
+
+
+def test_the_table_of_methods_says_what_the_code_says():
+    table = (DOCS / "numbers.md").read_text().split("<!-- methods -->")[1].split("<!-- end -->")[0]
+    rows = re.findall(r"^\| (?:\[)?([^|\]]+?)(?:\]\(\S+\))? \| `([\w-]+)` \| \*\*(\w+)\*\* \|", table, re.MULTILINE)
+    assert rows == [(method.label, method.name, method.promise) for method in METHODS.values()]
+
+
+def test_the_table_of_methods_is_on_each_page_that_includes_it(site):
+    pages = [page.stem for page in DOCS.glob("*.md") if "{include} numbers.md" in page.read_text()]
+    assert pages
+    for page in [*pages, "numbers"]:
+        assert f">{METHODS['clusters'].label}<" in (site / f"{page}.html").read_text()
 
 
 def test_links_of_the_readme_and_contributing():

@@ -12,11 +12,11 @@ from epsgauge.cli.terminal import AsJson, print_json
 
 def export(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv, .npz or .parquet file.")],
-    attack: Annotated[str | None, typer.Option(help="percentile, loss or difference; the plan's if not given.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The .csv, .npz or .parquet file to write.")],
+    attack: Annotated[str | None, typer.Option(help="percentile, loss or difference. [default: the plan's]")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the score and the bit of every pair. This is a look at the results, and is logged."""
+    """Write the score and bit of every pair to a file. This is logged as a look at the results."""
     from epsgauge.attacks.table import attack_named
     from epsgauge.runner.view import Run
 
