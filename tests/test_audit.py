@@ -16,7 +16,7 @@ from epsgauge.auditing.rows import Guaranteed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.randomised_response import RandomisedResponse
-from epsgauge.reporting.numbers import json_ready
+from epsgauge.numbers import json_ready
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Watch

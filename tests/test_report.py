@@ -22,9 +22,9 @@ from epsgauge.cli import report as report_command
 from epsgauge.cli import scores as scores_command
 from epsgauge.errors import InvalidInput
 from epsgauge.figures import percentiles, web
+from epsgauge.numbers import likely
 from epsgauge.reporting import redo, words
 from epsgauge.reporting.html import TITLES
-from epsgauge.reporting.numbers import likely
 from epsgauge.reporting.report import report, written
 from epsgauge.reporting.toml import to_toml
 from epsgauge.runner.plan import Plan

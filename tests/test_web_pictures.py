@@ -19,7 +19,8 @@ from epsgauge.figures import bars, contours, css, dependence, draw, histogram, n
 from epsgauge.figures.cdfs import cdfs
 from epsgauge.figures.density import density
 from epsgauge.figures.labels import Flag, placed, wide
-from epsgauge.figures.scales import Scale, decades, grouped, power_name, tick_names, ticks
+from epsgauge.figures.scales import Scale, decades, power_name, tick_names, ticks
+from epsgauge.numbers import grouped
 from epsgauge.scores.rules import judge
 
 CHROMIUM = Path("/usr/bin/chromium")

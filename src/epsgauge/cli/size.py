@@ -20,7 +20,7 @@ def size(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Find the number of samples (with one pair a model: of models) that each method needs."""
-    from epsgauge.reporting.numbers import json_ready
+    from epsgauge.numbers import json_ready
     from epsgauge.reporting.size import Plan, show
     from epsgauge.stats.methods import QUICK
     from epsgauge.stats.sizing import largest_eps, sample_size

@@ -11,9 +11,9 @@ import numpy as np
 from epsgauge.errors import InvalidInput
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import CELLS, QUICK, Counts
+from epsgauge.stats.methods import QUICK, Counts
 from epsgauge.stats.posterior import JEFFREYS, estimate
-from epsgauge.stats.tally import Tally
+from epsgauge.stats.tally import CELLS, Tally
 
 if TYPE_CHECKING:
     from epsgauge.auditing.audit import Audit

@@ -17,7 +17,8 @@ from epsgauge.figures.narrowing import Narrowing
 from epsgauge.figures.percentiles import Percentiles
 from epsgauge.figures.roc import Roc, bent
 from epsgauge.figures.ruler import Ruler
-from epsgauge.figures.words import chance, eps_axis, number, percent, span
+from epsgauge.figures.words import eps_axis
+from epsgauge.numbers import chance, number, percent, span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

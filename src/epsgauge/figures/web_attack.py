@@ -11,9 +11,10 @@ from epsgauge.figures.histogram import Histogram
 from epsgauge.figures.labels import LINE, WIDTH, Flag, flags_height, margin, placed, wide
 from epsgauge.figures.percentiles import Percentiles
 from epsgauge.figures.roc import Roc, bent
-from epsgauge.figures.scales import Scale, decades, grouped, power_name, tick_names, ticks
+from epsgauge.figures.scales import Scale, decades, power_name, tick_names, ticks
 from epsgauge.figures.svg import Entry, Picture
-from epsgauge.figures.words import eps_axis, number, percent, span
+from epsgauge.figures.words import eps_axis
+from epsgauge.numbers import grouped, number, percent, span
 
 RIGHT = WIDTH - 16.0
 SIDE = 340.0

@@ -5,9 +5,10 @@ from __future__ import annotations
 from epsgauge.figures.dependence import Dependence, Errors
 from epsgauge.figures.labels import LINE, WIDTH, Flag, flags_height, margin, placed
 from epsgauge.figures.narrowing import MOST, Narrowing
-from epsgauge.figures.scales import Scale, grouped, tick_names, ticks
+from epsgauge.figures.scales import Scale, tick_names, ticks
 from epsgauge.figures.svg import Entry, Picture
-from epsgauge.figures.words import eps_axis, number, percent, span
+from epsgauge.figures.words import eps_axis
+from epsgauge.numbers import grouped, number, percent, span
 
 RIGHT = WIDTH - 16.0
 

@@ -15,7 +15,8 @@ from epsgauge.figures.labels import ARROW, LINE, WIDTH, Flag, Placed, flags_heig
 from epsgauge.figures.ruler import Ruler
 from epsgauge.figures.scales import Scale
 from epsgauge.figures.svg import Entry, Picture
-from epsgauge.figures.words import PROMISE_COLOUR, chance, eps_axis, number, percent, span
+from epsgauge.figures.words import PROMISE_COLOUR, eps_axis
+from epsgauge.numbers import chance, number, percent, span
 
 LEFT, RIGHT = 14.0, WIDTH - 16.0
 ROW, BAR_ROW = 53.0, 43.0  # heights of a row of text and a bar

@@ -8,7 +8,7 @@ from epsgauge.figures.contours import Contours
 from epsgauge.figures.labels import LINE, WIDTH, margin
 from epsgauge.figures.scales import Scale, tick_names, ticks
 from epsgauge.figures.svg import Entry, Picture
-from epsgauge.figures.words import number, percent
+from epsgauge.numbers import number, percent
 from epsgauge.stats.arrays import Floats
 
 SIDE = 340.0
@@ -24,7 +24,7 @@ def contours(shown: Contours, *, prefix: str = "") -> str:
     fnr, fpr = float(t.fnr), float(t.fpr)
     words = (
         f"The tally is at FNR {fnr:.3g}, FPR {fpr:.3g}. Rates between R(ε−) and R(ε+), from {number(low)} to "
-        f"{number(high)}, have {percent(shown.credible.mass)} of the posterior."
+        f"{number(high)}, have {percent(shown.credible.mass, 4)} of the posterior."
     )
     picture = Picture("contours", 0, "Privacy region and joint posterior of both error rates", words, prefix)
     (x0, x1), (y0, y1) = view = _view(shown)

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from epsgauge.auditing.audit import Audit
 from epsgauge.figures.density import Bar, Density, density
+from epsgauge.numbers import interval_text, percent, probability, short
 from epsgauge.reporting import layout
-from epsgauge.reporting.numbers import interval_text, probability, short
 from epsgauge.reporting.sketch import sketch
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _facts(audit: Audit) -> dict[str, str]:
 
 def _table(audit: Audit) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for name in ("", f"{100 * audit.settings.level:.12g} % interval", "promise", "assumes"):
+    for name in ("", f"{percent(audit.settings.level)} interval", "promise", "assumes"):
         table.add_column(name, no_wrap=True)
     letters = layout.letters(audit.rows)
     for row in audit.rows:

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from epsgauge.auditing.forecast import Forecast
 from epsgauge.mechanisms.privacy import to_json as privacy_json
+from epsgauge.numbers import duration, short
 from epsgauge.reporting import layout
-from epsgauge.reporting.numbers import duration, short
 from epsgauge.runner.trial import Trial
 from epsgauge.stats.methods import METHODS
 

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from epsgauge.auditing.compare import Comparison
 from epsgauge.figures.cdfs import Cdfs, Curve
+from epsgauge.numbers import interval_text, short
 from epsgauge.reporting import layout
-from epsgauge.reporting.numbers import interval_text, short
 
 
 def show(found: Comparison, console: Console) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import NoClaim
 from epsgauge.auditing.compare import Comparison
-from epsgauge.auditing.verdict import OWNER, number
+from epsgauge.auditing.verdict import OWNER
+from epsgauge.numbers import interval_text, likely, number, percent, short
 from epsgauge.reporting import layout, record, words
 from epsgauge.reporting.estimate import Answer
-from epsgauge.reporting.numbers import interval_text, likely, short
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
 from epsgauge.stats.cautions import cautions
 from epsgauge.stats.families import EpsAtDelta
@@ -239,4 +239,4 @@ def _median(posterior: Any) -> str:
 
 def _percent(level: float) -> str:
     """Its sign does not go to the next line alone."""
-    return f"{100 * level:.12g}\u00a0%"
+    return percent(level).replace(" ", "\u00a0")

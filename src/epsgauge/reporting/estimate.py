@@ -11,13 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.figures.density import Bar, Density, density
+from epsgauge.numbers import change, interval_text, json_ready, percent, probability, short
 from epsgauge.reporting import layout
-from epsgauge.reporting.numbers import interval_text, json_ready, percent, probability, short
 from epsgauge.reporting.sketch import sketch
 from epsgauge.stats.cautions import cautions
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.methods import BASELINE, METHODS, QUICK, Intervals, intervals_of
 from epsgauge.stats.posterior import Posterior
+from epsgauge.stats.tally import CELLS
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Answer:
 def to_json(answer: Answer) -> dict[str, Any]:
     """The structure that `--json` prints; docs/guide.md documents it."""
     post, result = answer.posterior, answer.intervals
-    cells = {c: int(getattr(post.tally, c)) for c in ("tp", "tn", "fp", "fn")}
+    cells = {c: int(getattr(post.tally, c)) for c in CELLS}
     fixed = {"eps": "delta", "delta": "eps", "mu": None}[post.quantity]
     out: dict[str, Any] = {
         "tally": cells,
@@ -123,7 +124,7 @@ def _table(result: Intervals, width: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, gap), header_style="dim")
     columns: list[tuple[str, Literal["left", "right"], bool]] = [
         ("", "left", True),
-        (f"{100 * result.level:.12g} % interval", "left", True),
+        (f"{percent(result.level)} interval", "left", True),
         ("width", "right", wide),
         ("vs CP", "right", wide),
         ("promise", "left", True),
@@ -139,7 +140,7 @@ def _table(result: Intervals, width: int) -> Table:
             Text(METHODS[row.method].label, style=style),
             Text(text, style=style),
             short(float(row.width)),
-            "" if row.method == BASELINE else percent(float(row.against_baseline)),
+            "" if row.method == BASELINE else change(float(row.against_baseline)),
             Text(row.promise, style=layout.PROMISE_STYLE[row.promise]),
             " ".join(letters[a] for a in row.assumptions),
         )

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from epsgauge.figures import web
-from epsgauge.reporting.numbers import duration
+from epsgauge.numbers import duration
 from epsgauge.reporting.page import Page
 from epsgauge.reporting.pictures import Sections
 from epsgauge.reporting.toml import to_toml

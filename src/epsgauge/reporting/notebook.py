@@ -12,8 +12,8 @@ from epsgauge.errors import InvalidInput
 from epsgauge.figures import css, web
 from epsgauge.figures.density import Bar, density
 from epsgauge.figures.ruler import ruler, ruler_of_counts
+from epsgauge.numbers import duration, interval_text, likely, percent, short
 from epsgauge.reporting.contents import answered
-from epsgauge.reporting.numbers import duration, interval_text, likely, short
 from epsgauge.runner.view import Run
 from epsgauge.stats.cautions import cautions
 from epsgauge.stats.families import EpsAtDelta
@@ -39,7 +39,7 @@ def html(thing: Audit | Intervals | Posterior | Run | Tally) -> str:
 
 def _audit(audit: Audit) -> str:
     said = answered(audit)
-    level = f"{100 * audit.settings.level:.12g} % interval"
+    level = f"{percent(audit.settings.level)} interval"
     rows = [(row.label, interval_text(row.low, row.high), row.promise) for row in audit.rows]
     kind = audit.verdict.kind.replace(" ", "-")
     return (
@@ -115,7 +115,7 @@ def _methods(result: Intervals) -> str:
     rows = [(METHODS[row.method].label, interval_text(float(row.low), float(row.high)), row.promise) for row in result]
     there = {row.method for row in result}
     warnings = cautions(result) if {"bayes", "clopper-pearson"} <= there else ()
-    table = _table(("Method", f"{100 * result.level:.12g} % interval", "Promise"), rows)
+    table = _table(("Method", f"{percent(result.level)} interval", "Promise"), rows)
     return table + _folded(f"Warnings: {len(warnings)}", warnings)
 
 

@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
 from epsgauge.errors import InvalidInput
+from epsgauge.numbers import json_ready
 from epsgauge.reporting import contents, estimate, record
 from epsgauge.reporting.estimate import Answer
-from epsgauge.reporting.numbers import json_ready
 from epsgauge.stats.methods import Intervals
 from epsgauge.stats.posterior import Posterior
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.rows import POOLED
-from epsgauge.auditing.verdict import Verdict, number
+from epsgauge.auditing.verdict import Verdict
+from epsgauge.numbers import count, likely, number, percent
 from epsgauge.reporting.estimate import Answer
-from epsgauge.reporting.numbers import likely
 from epsgauge.scores.rules import Given, SameData
 from epsgauge.stats.methods import METHODS
 from epsgauge.stats.posterior import Posterior
@@ -28,7 +28,7 @@ def ruler(audit: Audit) -> Words:
     if v.delta != audit.settings.delta:
         at = f" All of it is at the claim’s δ = {v.delta:.3g}, not at the audit’s δ = {audit.settings.delta:.3g}."
     claim = "" if audit.claim is None else "The claim is what the pipeline promises. "
-    level = f"with a posterior probability of at least {_percent(audit.settings.level)}"
+    level = f"with a posterior probability of at least {percent(audit.settings.level)}"
     lies, less = "lies", ""
     if row.promise != "credible":
         lies, less = "would lie", _estimate(row.note)
@@ -41,9 +41,9 @@ def ruler(audit: Audit) -> Words:
 
 
 def ruler_of_counts(answer: Answer) -> Words:
-    tail = _percent((1 - answer.level) / 2)
+    tail = percent((1 - answer.level) / 2)
     return Words(
-        f"The bar is the {_percent(answer.level)} credible interval, its mark the median. The lower bound is too high "
+        f"The bar is the {percent(answer.level)} credible interval, its mark the median. The lower bound is too high "
         f"for at most {tail} of such counts, if its assumptions hold.",
         "Whether they hold cannot be seen from counts. No number here limits what a stronger attack may show.",
     )
@@ -72,7 +72,7 @@ def density(posterior: Posterior, claimed: float | None, caveat: str | None = No
 
 def bars(level: float, audit: Audit | None = None) -> Words:
     """With the audit that the bars are of: which of them rests on which guesses."""
-    tail, rest = _percent((1 - level) / 2), "" if audit is None else _by_method(audit)
+    tail, rest = percent((1 - level) / 2), "" if audit is None else _by_method(audit)
     sure = (
         f"A guaranteed interval lies too high in at most {tail} of such audits, and, where it has an upper end, too "
         f"low in at most {tail}, if what it assumes holds. "
@@ -94,7 +94,7 @@ def region(level: float, posterior: Posterior | None = None, caveat: str | None 
     return Words(
         "An attack errs in two ways: it misses b = 1 (FNR) and it raises false alarms (FPR). (ε, δ)-DP allows only "
         f"true rates inside the region R(ε). {dot} outlines are the joint posterior of both true rates, and at least "
-        f"{_percent(level)} of it lies between R(ε−) and R(ε+): their ε are the interval’s ends.",
+        f"{percent(level)} of it lies between R(ε−) and R(ε+): their ε are the interval’s ends.",
         "Rates deep inside a region say that this attack does not refute its ε. Whether another attack has rates "
         f"outside cannot be seen here.{_estimate(caveat)}",
     )
@@ -143,10 +143,10 @@ def percentiles(audit: Audit) -> Words:
     elif isinstance(judged.choice, Given):
         chose = "The marked one was given; no model of this audit chose it."
     elif judged.same_models:
-        chose = f"The marked one was chosen on {_many(len(judged.fit), 'other pair')} of the judged models."
+        chose = f"The marked one was chosen on {count(len(judged.fit), 'other pair')} of the judged models."
     else:
         who = "which is not among the judged ones" if n == 1 else "which are not among the judged ones"
-        chose = f"The marked one was chosen on {_many(n, 'model')}, {who}."
+        chose = f"The marked one was chosen on {count(n, 'model')}, {who}."
     less = "" if row.promise == "credible" else _estimate(row.note)
     return Words(
         f"The ε that every rule would have given on the judged guesses: {interval} at each. {chose}",
@@ -199,23 +199,15 @@ def cdfs() -> Words:
 # Pieces
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.12g} %"
-
-
-def _many(n: int, what: str) -> str:
-    return f"{n} {what}" + ("" if n == 1 else "s")
-
-
 def _estimate(caveat: str | None) -> str:
     return "" if caveat is None else f" The posterior is an estimate here: {caveat}."
 
 
 def _how_sure(v: Verdict) -> str:
     if v.promise == "guaranteed":
-        return f"is too high in at most {100 * (1 - v.level):.3g} % of such audits, if its assumptions hold"
+        return f"is too high in at most {percent(1 - v.level)} of such audits, if its assumptions hold"
     if v.promise == "credible":
-        return f"has {_percent(v.level)} of the posterior above it, and is no confidence bound"
+        return f"has {percent(v.level)} of the posterior above it, and is no confidence bound"
     return "is an estimate here: no level is promised"
 
 
@@ -266,7 +258,7 @@ def rests_on(audit: Audit, method: str) -> str:
     if not failed:
         return pairs
     none = ", or as none where only the surest count" if method in POOLED else ""
-    return f"{pairs}, with {_many(failed, 'failed model')} as wrong guesses{none}"
+    return f"{pairs}, with {count(failed, 'failed model')} as wrong guesses{none}"
 
 
 def _by_method(audit: Audit) -> str:

@@ -21,6 +21,15 @@ from epsgauge.stats.methods import QUICK
 from epsgauge.stats.tally import Tally
 
 
+def default_fit(n: int) -> int:
+    """How many of n models, or of a model's n pairs, choose the rule where no number is given: a sixth, at least 1.
+
+    >>> default_fit(600), default_fit(4)
+    (100, 1)
+    """
+    return max(1, n // 6)
+
+
 @dataclass(frozen=True)
 class Given:
     """A threshold that was fixed without these scores; every row is judged."""

@@ -12,6 +12,8 @@ from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 
+CELLS = ("tp", "tn", "fp", "fn")
+
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Tally:
@@ -87,10 +89,10 @@ class Tally:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        return all(np.array_equal(getattr(self, c), getattr(other, c)) for c in ("tp", "tn", "fp", "fn"))
+        return all(np.array_equal(getattr(self, c), getattr(other, c)) for c in CELLS)
 
     def __hash__(self) -> int:
-        return hash(tuple(getattr(self, c).tobytes() for c in ("tp", "tn", "fp", "fn")))
+        return hash(tuple(getattr(self, c).tobytes() for c in CELLS))
 
     def __repr__(self) -> str:
         if self.shape:

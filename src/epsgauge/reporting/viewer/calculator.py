@@ -15,14 +15,8 @@ from epsgauge.stats import checks
 from epsgauge.stats.cautions import cautions
 from epsgauge.stats.methods import QUICK, Intervals, intervals_of
 from epsgauge.stats.posterior import estimate
-from epsgauge.stats.tally import Tally
+from epsgauge.stats.tally import CELLS, Tally
 
-CELLS = {
-    "tp": "b = 1, guessed 1",
-    "fn": "b = 1, guessed 0",
-    "fp": "b = 0, guessed 1",
-    "tn": "b = 0, guessed 0",
-}
 # An attack of the paper, so that the page shows something before a count is typed.
 EXAMPLE = {"tp": "31", "tn": "996", "fp": "5", "fn": "968", "delta": "1e-5", "level": "0.9", "claimed": ""}
 MOST = 10**9

@@ -78,7 +78,7 @@ class Pages:
 
     def calculator(self, request: Request) -> Response:
         typed = calculator.typed(request.query_params)
-        return HTMLResponse(page("calculator.html.j2", typed=typed, cells=calculator.CELLS, limit=upload.MOST_BYTES))
+        return HTMLResponse(page("calculator.html.j2", typed=typed, limit=upload.MOST_BYTES))
 
     # what scripts ask for
 

@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 
 from epsgauge.auditing.audit import audit
 from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.numbers import percent
 from epsgauge.reporting import words
 from epsgauge.reporting.viewer import calculator, explore, upload
 from epsgauge.reporting.viewer.audits import Audits, Declared
 from epsgauge.reporting.viewer.explore import Explored, Moved
 from epsgauge.reporting.viewer.overlays import Overlays
 from epsgauge.reporting.viewer.pictures import Pictures, of_scores
-from epsgauge.reporting.viewer.render import level_text, page, sentence
+from epsgauge.reporting.viewer.render import page, sentence
 from epsgauge.reporting.viewer.runs import Folder, Standing
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
 from epsgauge.stats.methods import METHODS
@@ -137,7 +138,7 @@ class Show:
         drawn, ruler = self.pictures.explored(declared, found)
         values = {
             "delta": f"{shown.settings.delta:g}",
-            "level": level_text(shown.settings.level),
+            "level": percent(shown.settings.level),
             "percentile": _rule_text(declared, shown.judged.threshold),
             "method": METHODS[shown.verdict.method].label,
         }
@@ -217,7 +218,7 @@ def _controls(declared: Declared) -> dict[str, Any]:
         "methods": [METHODS[name] for name in dict.fromkeys((method, *explore.OFFERED))],
         "values": {
             "delta": f"{settings.delta:g}",
-            "level": level_text(settings.level),
+            "level": percent(settings.level),
             "percentile": _rule_text(declared, threshold),
         },
         "several": declared.audit.pairs_per_model > 1,

@@ -1,9 +1,19 @@
-"""Numbers as people and JSON read them."""
+"""How a number is written, for people and for JSON."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
+
+
+def number(value: float) -> str:
+    """Three digits, a real minus, ∞ for infinity.
+
+    >>> number(1.23456), number(-0.5), number(math.inf)
+    ('1.23', '−0.5', '∞')
+    """
+    text = "∞" if math.isinf(value) else f"{abs(value):.3g}"
+    return f"−{text}" if value < 0 else text
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -24,6 +34,51 @@ def interval_text(low: float, high: float) -> str:
     return f"[{short(low, digits)}, {short(high, digits)}]"
 
 
+def span(low: float, high: float) -> str:
+    """low – high in a picture, where there is less room than in a table.
+
+    >>> span(1.0864, 2.6549), span(0, math.inf)
+    ('1.09 – 2.65', '0 – ∞')
+    """
+    if math.isinf(high):
+        return f"{number(low)} – ∞"
+    width = high - low
+    if not width > 0:
+        return f"{number(low)} – {number(high)}"
+    decimals = max(2 if high < 100 else 0, min(6, 1 - math.floor(math.log10(width))))
+    return f"{low:.{decimals}f} – {high:.{decimals}f}" if low else f"0 – {high:.{decimals}f}"
+
+
+def grouped(value: float) -> str:
+    """A whole number with thin gaps between thousands."""
+    text = f"{value:,.0f}".replace(",", "\u2009") if abs(value) >= 10_000 else f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+def count(n: int, what: str) -> str:
+    """
+    >>> count(1, "model"), count(20, "model")
+    ('1 model', '20 models')
+    """
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def percent(share: float, digits: int = 12) -> str:
+    """
+    >>> percent(0.9), percent(0.995), percent(0.94997, digits=4)
+    ('90 %', '99.5 %', '95 %')
+    """
+    return f"{100 * share:.{digits}g} %"
+
+
+def change(ratio: float) -> str:
+    """A change as −42 %; nothing where there is nothing to compare."""
+    if math.isnan(ratio):
+        return ""
+    whole = round(100 * ratio)
+    return f"{'−' if whole < 0 else '+' if whole > 0 else ''}{abs(whole)} %"
+
+
 def probability(p: float) -> str:
     return "0" if p == 0 else f"{p:.3g}"
 
@@ -35,6 +90,15 @@ def likely(p: float) -> str:
     ('0.432', '> 0.999')
     """
     return "> 0.999" if p >= 0.9995 else probability(p)
+
+
+def chance(p: float) -> str:
+    """A probability after its sign.
+
+    >>> chance(0.42), chance(1e-5), chance(0.99999)
+    ('= 0.42', '< 0.001', '> 0.999')
+    """
+    return "< 0.001" if p < 0.001 else "> 0.999" if p > 0.999 else f"= {p:.3g}"
 
 
 def duration(seconds: float) -> str:
@@ -51,14 +115,6 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
-
-
-def percent(ratio: float) -> str:
-    """A change as −42 %; nothing where there is nothing to compare."""
-    if math.isnan(ratio):
-        return ""
-    whole = round(100 * ratio)
-    return f"{'−' if whole < 0 else '+' if whole > 0 else ''}{abs(whole)} %"
 
 
 def json_number(value: float | None) -> float | str | None:
