@@ -177,9 +177,10 @@ def test_compare(runs, tmp_path):
     assert first["audit"]["rule"]["threshold"] != second["audit"]["rule"]["threshold"]
     shared = json.loads(ask("compare", runs / "leaky", runs / "quiet", "--json"))["runs"]
     assert shared[0]["audit"]["rule"]["threshold"] == shared[1]["audit"]["rule"]["threshold"]
-    out = ask("compare", runs / "leaky", runs / "quiet", "--figure", tmp_path / "cdfs.png")
+    out = ask("compare", runs / "leaky", runs / "quiet", "--figure", tmp_path / "cdfs.svg")
     assert "CDF vs first" in out
-    assert (tmp_path / "cdfs.png").stat().st_size > 5000
+    drawn = (tmp_path / "cdfs.svg").read_text(encoding="utf-8")
+    assert "One curve for each of: leaky, quiet." in drawn
 
 
 def test_looks_are_logged_by_every_command_that_shows_results(tmp_path):

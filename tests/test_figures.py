@@ -12,13 +12,15 @@ import pytest
 
 import epsgauge as eg
 from epsgauge.errors import InvalidInput
-from epsgauge.figures import draw, style
 from epsgauge.figures.cdfs import cdfs
+from epsgauge.figures.charts import chart
 from epsgauge.figures.contours import contours
 from epsgauge.figures.density import density
 from epsgauge.figures.region import advantage, region
-from epsgauge.figures.sizes import sizes
+from epsgauge.numbers import span
+from epsgauge.paper import canvas, draw
 from epsgauge.paper.figures import FIGURES, chosen, posterior_of, write
+from epsgauge.paper.sizes import sizes
 from epsgauge.stats.region import contains
 
 TALLY = eg.Tally(tp=65, tn=75, fp=25, fn=35)
@@ -175,7 +177,7 @@ def test_distribution_functions_are_of_one_quantity() -> None:
 
 
 def test_every_figure_of_the_paper_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(style.RC, "savefig.dpi", 50)  # coarse, to be quick
+    monkeypatch.setitem(canvas.RC, "savefig.dpi", 50)  # coarse, to be quick
     for figure in FIGURES:
         for path in write(figure, tmp_path / "new" / "folder"):
             assert path.name.startswith(f"figure-{figure.number}-")
@@ -196,21 +198,26 @@ def test_the_same_picture_is_the_same_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["eps, mass at 0", "eps, narrow", "delta", "mu"])
 def test_any_posterior_can_be_drawn(tmp_path: Path, name: str) -> None:
-    shown = density(POSTERIORS[name], claimed=0.3, methods=("clopper-pearson", "jeffreys", "bayes"))
-    draw.save(draw.density(shown), tmp_path / "density.svg")
-    assert (tmp_path / "density.svg").stat().st_size > 5_000
+    posterior = POSTERIORS[name]
+    drawn = chart("density", posterior, claimed=0.3).save(tmp_path / "density.svg").read_text(encoding="utf-8")
+    symbol, ends = posterior.family.symbol, posterior.interval(0.90)
+    interval = span(float(ends.low), float(ends.high))
+    for text in (f"claimed {symbol} = 0.3", f"90 % credible {interval}", f"{symbol}{posterior.family.given}"):
+        assert text in drawn
+    assert ("Pr[ε = 0] =" in drawn) == (name == "eps, mass at 0")
 
 
 def test_a_region_without_delta_can_be_drawn(tmp_path: Path) -> None:
-    assert draw.save(draw.region(region(eps=1.0, delta=0.0)), tmp_path / "region.pdf").stat().st_size > 1_000
+    assert canvas.save(draw.region(region(eps=1.0, delta=0.0)), tmp_path / "region.pdf").stat().st_size > 1_000
 
 
 def test_drawing_leaves_matplotlib_as_it_was(tmp_path: Path) -> None:
     done = python(
         "import sys, matplotlib\n"
         "before = matplotlib.rcParams.copy()\n"
-        "from epsgauge.figures import draw, region\n"
-        f"draw.save(draw.region(region.region(eps=1.0, delta=0.1)), {str(tmp_path / 'region.svg')!r})\n"
+        "from epsgauge.figures import region\n"
+        "from epsgauge.paper import canvas, draw\n"
+        f"canvas.save(draw.region(region.region(eps=1.0, delta=0.1)), {str(tmp_path / 'region.svg')!r})\n"
         "print(matplotlib.rcParams.copy() == before, 'matplotlib.pyplot' in sys.modules)\n"
     )
     assert done.stdout == "True False\n", done.stderr
@@ -223,7 +230,7 @@ def test_drawing_leaves_matplotlib_as_it_was(tmp_path: Path) -> None:
 def test_a_bad_file_is_refused(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder.svg").mkdir()
     with pytest.raises(InvalidInput, match=message):
-        draw.save(draw.region(region(eps=1.0, delta=0.1)), tmp_path / name)
+        canvas.save(draw.region(region(eps=1.0, delta=0.1)), tmp_path / name)
 
 
 def python(code: str) -> Any:
@@ -235,7 +242,8 @@ def test_what_a_picture_shows_is_computed_without_matplotlib() -> None:
         "import sys; sys.modules['matplotlib'] = None\n"
         "import epsgauge as eg\n"
         "from epsgauge.errors import MissingExtra\n"
-        "from epsgauge.figures import canvas, cdfs, contours, density, draw, region, sizes, style\n"
+        "from epsgauge.figures import charts, density\n"
+        "from epsgauge.paper import draw\n"
         "import epsgauge.paper.figures\n"
         "shown = density.density(eg.estimate(eg.Tally(tp=65, tn=75, fp=25, fn=35), delta=1e-5))\n"
         "try:\n"

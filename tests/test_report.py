@@ -21,9 +21,11 @@ from epsgauge.cli import audit as audit_command
 from epsgauge.cli import report as report_command
 from epsgauge.cli import scores as scores_command
 from epsgauge.errors import InvalidInput
-from epsgauge.figures import percentiles, web
+from epsgauge.figures import narrowing, percentiles
+from epsgauge.figures.charts import CHARTS, chart
+from epsgauge.figures.subject import Subject
 from epsgauge.numbers import likely
-from epsgauge.reporting import redo, words
+from epsgauge.reporting import redo
 from epsgauge.reporting.html import TITLES
 from epsgauge.reporting.report import report, written
 from epsgauge.reporting.toml import to_toml
@@ -225,6 +227,10 @@ def test_a_claim_at_another_delta_says_so(judged):
     assert "All of it is at the claim’s δ = 1e-06, not at the audit’s δ = 1e-05" in said
 
 
+def words(name, source):
+    return CHARTS[name].words(Subject.of(source), CHARTS[name].data(Subject.of(source)))
+
+
 def both(said):
     return f"{said.shows} {said.hides}"
 
@@ -236,19 +242,19 @@ def test_the_words_know_what_a_claim_is(judged):
         "not refuted": "this attack does not refute it; that is less than verified",
     }
     for kind, text in place.items():
-        assert [other for other in place.values() if other in words.ruler(judged[kind]).hides] == [text]
-        assert "above the line" in words.roc(judged[kind]).hides
+        assert [other for other in place.values() if other in words("ruler", judged[kind]).hides] == [text]
+        assert "above the line" in words("roc", judged[kind]).hides
     nothing = judged["no claim"]
-    assert "claim" not in both(words.ruler(nothing))
-    assert "There is no claim whose line" in words.roc(nothing).shows
-    assert "the line" not in words.roc(nothing).hides
+    assert "claim" not in both(words("ruler", nothing))
+    assert "There is no claim whose line" in words("roc", nothing).shows
+    assert "the line" not in words("roc", nothing).hides
 
 
 def test_the_words_of_a_bound_of_mu(judged):
     found = judged["mu"]
     assert found.verdict.mu is not None
-    assert "is worth if the mechanism is Gaussian DP" in words.ruler(found).shows
-    assert "Gaussian DP" not in words.ruler(judged["violation"]).shows
+    assert "is worth if the mechanism is Gaussian DP" in words("ruler", found).shows
+    assert "Gaussian DP" not in words("ruler", judged["violation"]).shows
     page = written(found, "json")
     assert "Gaussian" in page
     assert "guaranteed, if the mechanism is Gaussian DP" in written(found, "md").replace("\u00a0", " ")
@@ -256,15 +262,15 @@ def test_the_words_of_a_bound_of_mu(judged):
 
 def test_the_words_of_one_pair_a_model(judged, broken):
     plain = judged["violation"]
-    assert "All rest on the same guesses." in words.bars(0.9, plain).shows
-    assert "credible interval" in words.percentiles(plain).shows
-    assert "Only the marked rule counts." in words.percentiles(plain).hides
-    assert "the other bar on" not in words.ruler(plain).shows
-    said = words.bars(0.9, broken).shows
+    assert "All rest on the same guesses." in words("bars", plain).shows
+    assert "credible interval" in words("percentiles", plain).shows
+    assert "Only the marked rule counts." in words("percentiles", plain).hides
+    assert "the other bar on" not in words("ruler", plain).shows
+    said = words("bars", broken).shows
     assert "Bayesian, Jeffreys on all judged pairs; Clopper-Pearson, Exact on all judged pairs, with 3 failed" in said
-    assert "The bound rests on all judged pairs, with 3 failed models as wrong guesses" in words.ruler(broken).shows
+    assert "The bound rests on all judged pairs, with 3 failed models as wrong guesses" in words("ruler", broken).shows
     nothing = replace(plain, rows=tuple(replace(row, promise="estimate") for row in plain.rows))
-    assert "None of them is guaranteed here" in words.bars(0.9, nothing).shows
+    assert "None of them is guaranteed here" in words("bars", nothing).shows
 
 
 def test_the_words_of_several_pairs_a_model(many, many_page):
@@ -273,41 +279,45 @@ def test_the_words_of_several_pairs_a_model(many, many_page):
     assert "Bayesian by model, Pooled on all judged pairs" in said
     assert "the same guesses" not in said
     assert said.count("The posterior is an estimate here: the 5 pairs of a model") == 5  # of six pictures of it
-    assert "credible interval" not in both(words.percentiles(many)) + both(words.narrowing(10, 40))
-    assert "among guesses about one model." in words.dependence(many).hides
+    assert "credible interval" not in both(words("percentiles", many)) + both(words("narrowing", many))
+    assert "among guesses about one model." in words("dependence", many).hides
     unsure = replace(many, rows=tuple(replace(row, promise="estimate") for row in many.rows if row.method == "pooled"))
-    assert "estimate here for another reason" in words.dependence(unsure).hides
-    assert "too few models" in words.dependence(unsure).shows
+    assert "estimate here for another reason" in words("dependence", unsure).hides
+    assert "too few models" in words("dependence", unsure).shows
 
 
 def test_the_words_of_a_rule_that_was_not_chosen_elsewhere(judged, runs):
     same = judged["same data"]
-    assert "on the very guesses that are judged" in words.percentiles(same).shows
-    assert "only the simultaneous bound allows for that" in words.percentiles(same).hides
-    assert "Only the marked rule" not in words.percentiles(same).hides
-    assert "chosen on these guesses, as any other" in words.roc(same).hides
-    assert "Simultaneous looks at every threshold" in words.bars(0.9, same).shows
+    assert "on the very guesses that are judged" in words("percentiles", same).shows
+    assert "only the simultaneous bound allows for that" in words("percentiles", same).hides
+    assert "Only the marked rule" not in words("percentiles", same).hides
+    assert "chosen on these guesses, as any other" in words("roc", same).hides
+    assert "Simultaneous looks at every threshold" in words("bars", same).shows
     pairs = eg.audit(Run.open(runs / "many"), rule="split-pairs", verdict_method="clopper-pearson")
-    assert "chosen on 30 other pairs of the judged models" in words.percentiles(pairs).shows
-    assert "These guesses may have had a say" in words.roc(pairs).hides  # the plan declared another rule
-    assert "other pairs of the same models" in words.roc(replace(pairs, lost=None)).hides
+    assert "chosen on 30 other pairs of the judged models" in words("percentiles", pairs).shows
+    assert "These guesses may have had a say" in words("roc", pairs).hides  # the plan declared another rule
+    assert "other pairs of the same models" in words("roc", replace(pairs, lost=None)).hides
 
 
 def test_the_words_of_numbers(judged):
-    assert "at least 90 % of it lies between" in words.region(0.9).shows
-    assert "Not even 100 times as many" in words.narrowing(10, None).shows
-    assert "about 40 judged models in all; there are 10 now" in words.narrowing(10, 40).shows
-    sure = judged["violation"].posterior
-    assert "right of the claim is > 0.999." in words.density(sure, 0.001).shows
+    found = judged["violation"]
+    assert "at least 90 % of it lies between" in words("contours", found).shows
+    shown, subject = narrowing.narrowing(found), Subject.of(found)
+    assert "Not even 100 times as many" in narrowing.words(subject, replace(shown, half=None)).shows
+    assert (
+        f"about 40 judged models in all; there are {shown.n[-1]} now"
+        in narrowing.words(subject, replace(shown, half=40)).shows
+    )
+    assert "right of the claim is > 0.999." in chart("density", found.posterior, claimed=0.001).words.shows
     assert [likely(p) for p in (0.0, 0.25, 0.9994, 0.9996, 1.0)] == ["0", "0.25", "0.999", "> 0.999", "> 0.999"]
     one = eg.estimate(eg.Tally(tp=9, tn=0, fp=0, fn=1), delta=1e-5)
-    assert "there is no dot" in words.region(0.9, one).shows
+    assert "one class has none" in CHARTS["contours"].drawn(Subject.of(one)).absent
 
 
 def test_a_rule_that_was_moved_by_hand_was_chosen_by_nobody(judged):
     shown = percentiles.percentiles(judged["violation"])
-    assert "chosen by" in web.percentiles(shown)
-    drawn = web.percentiles(replace(shown, who="moved by hand"))
+    assert "chosen by" in percentiles.draw(shown)
+    drawn = percentiles.draw(replace(shown, who="moved by hand"))
     assert "moved by hand" in drawn
     assert "chosen" not in drawn.lower()
 
@@ -364,7 +374,7 @@ def test_a_comparison_overlays_its_runs(beside, many):
     assert "| other |" in written(beside, "md")
     unlike = replace(beside, runs=(beside.runs[0], replace(beside.runs[1], audit=many)))
     said = told(written(unlike, "html"))
-    assert words.ruler(many).shows in said  # words of another run would not be true beside this ruler
+    assert words("ruler", many).shows in said  # words of another run would not be true beside this ruler
 
 
 @pytest.mark.parametrize(

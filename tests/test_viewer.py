@@ -27,8 +27,8 @@ from epsgauge.figures.narrowing import narrowing
 from epsgauge.reporting.viewer import calculator, explore, upload
 from epsgauge.reporting.viewer.audits import Audits
 from epsgauge.reporting.viewer.guard import HEADERS, PAGES
+from epsgauge.reporting.viewer.pictures import Pictures
 from epsgauge.reporting.viewer.runs import Folder
-from epsgauge.reporting.viewer.said import said
 from epsgauge.reporting.viewer.seen import UNLOGGED
 from epsgauge.reporting.viewer.server import Viewer, serve
 from epsgauge.reporting.viewer.show import Show, _controls
@@ -575,8 +575,8 @@ def test_a_moved_threshold_leaves_which_guesses_count(cases, monkeypatch):
 
 
 def words(declared, **moved):
-    texts = said(explore.quick(declared, explore.Moved(**moved)), None)
-    return {name: f"{text.shows} {text.hides}" for name, text in texts.items()}
+    parts, _ = Pictures().explored(declared, explore.quick(declared, explore.Moved(**moved)))
+    return {name.removeprefix("words-"): text for name, text in parts.items() if name.startswith("words-")}
 
 
 def test_words_are_about_what_the_sliders_show(declared):

@@ -32,7 +32,7 @@ def estimate(
     claimed_delta: Annotated[float | None, typer.Option(help="The same for --quantity delta.")] = None,
     claimed_mu: Annotated[float | None, typer.Option(help="The same for --quantity mu.")] = None,
     prior: Annotated[tuple[float, float], typer.Option(help="Shapes of the Beta prior of both rates.")] = (0.5, 0.5),
-    figure: Annotated[Path | None, typer.Option(help="Also draw it into this .svg, .png or .pdf file.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw it into this .svg file.")] = None,
     report: ReportFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
@@ -60,9 +60,9 @@ def estimate(
     answer = Answer(post, level, claimed, gaussian)
 
     if figure is not None:
-        from epsgauge.figures import draw
+        from epsgauge.figures.charts import chart
 
-        draw.save(draw.density(answer.picture()), figure)
+        chart("density", answer.intervals, claimed=claimed).save(figure)
     if report is not None:
         from epsgauge.reporting.report import report as write
 

@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epsgauge.errors import InvalidInput
+from epsgauge.figures.chart import Chart
+from epsgauge.figures.labels import LINE, RIGHT, WIDTH, Flag, flags_height, margin, placed
+from epsgauge.figures.scales import Scale, tick_names, ticks
+from epsgauge.figures.subject import Subject, claimed_at_delta
+from epsgauge.figures.svg import Entry, Picture
+from epsgauge.figures.words import Words, eps_axis, only_an_estimate
+from epsgauge.numbers import grouped, number, percent, span
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.methods import QUICK, Counts
@@ -63,8 +70,7 @@ def narrowing(audit: Audit) -> Narrowing:
     low, median, high = np.asarray(
         estimate(tally, delta=settings.delta).quantile(np.array([[tail], [0.5], [1.0 - tail]]))
     )
-    claim = audit.claim
-    claimed = claim.eps if claim is not None and claim.delta == settings.delta else None
+    claimed = claimed_at_delta(audit)
     found = half_width(audit.judged.tally, delta=settings.delta, level=settings.level)
     half = None if found is None else math.ceil(found[0] * int(n[-1]))
     return Narrowing(
@@ -101,3 +107,91 @@ def _grown(tally: Tally, times: Floats, delta: float, level: float) -> tuple[Flo
     """The interval of so many times the counts."""
     counts = Counts(**{c: times * float(getattr(tally, c)) for c in CELLS})
     return QUICK["bayes"].ends(EpsAtDelta(np.full(len(times), delta)), counts, 1.0 - level, JEFFREYS)
+
+
+# Drawing
+
+
+def draw(shown: Narrowing, *, prefix: str = "") -> str:
+    """Median and interval of ε after each number of judged models."""
+    n = int(shown.n[-1])
+    now = span(float(shown.low[-1]), float(shown.high[-1]))
+    words = f"After {n} judged models the {percent(shown.level)} interval is {now}. {_half_text(shown)}"
+    picture = Picture("narrowing", 0, "How the interval for ε narrowed", words, prefix)
+    last = max(n, 2) if shown.half is None else max(shown.half, 2)
+    values = ticks(0.0, shown.ceiling, 5)
+    names = tick_names(values)
+    x = Scale(1.0, float(last), margin(names), RIGHT, True)
+    flags = [Flag(x(float(n)), f"{grouped(n)} models: {now}", "strong text-blue")]
+    if shown.half is not None:
+        flags.append(Flag(x(float(shown.half)), f"half the width: {grouped(shown.half)}", "text-muted"))
+    places = placed(flags, 4, WIDTH - 4)
+    top = flags_height(places) + 8
+    y = Scale(0.0, shown.ceiling, top + 200, top)
+    picture.y_axis(y, x.start, values, names, to=x.end)
+    clip = picture.clip(x.start, y.end, x.length, y.length)
+    xs = x.all(shown.n)
+    picture.band(xs, y.all(shown.low), y.all(shown.high), "fill-blue faint", clip=clip)
+    picture.path(xs, y.all(shown.median), "line-blue curve", clip=clip)
+    if shown.claimed is not None:
+        _claim(picture, shown.claimed, x, y)
+    picture.dot(xs[-1], y(float(shown.median[-1])), "fill-blue", 5, words)
+    picture.line(xs[-1], y(float(shown.low[-1])), xs[-1], y(float(shown.high[-1])), "line-blue curve")
+    if shown.half is not None and shown.half_ends is not None:
+        place = x(float(shown.half))
+        low, high = shown.half_ends
+        picture.line(xs[-1], y(float(shown.low[-1])), place, y(low), "line-muted thin dash")
+        picture.line(xs[-1], y(float(shown.high[-1])), place, y(high), "line-muted thin dash")
+        picture.line(place, y(low), place, y(high), "line-muted thick")
+    picture.flags(places)
+    marks = [v for k in range(9) for v in (10**k,) if v <= last]
+    if len(marks) < 3:
+        marks = [v for k in range(3) for v in (10**k, 2 * 10**k, 5 * 10**k) if v <= last]
+    picture.x_axis(x, y.start, [float(m) for m in marks], [grouped(m) for m in marks], "judged models (logarithmic)")
+    picture.y_label(y, eps_axis(shown.delta))
+    entries = [Entry("box", "fill-blue pale", f"median and {percent(shown.level)} interval")]
+    picture.height = picture.key(entries, 20, RIGHT, y.start + 3.4 * LINE)
+    return picture.done()
+
+
+def _half_text(shown: Narrowing) -> str:
+    """How many models would halve the width, as a sentence."""
+    if shown.half is None:
+        return f"With the same rates even {MOST:g} times as many would not halve its width."
+    more = shown.half - int(shown.n[-1])
+    many = f"{grouped(shown.half)} judged models, {grouped(more)} more"
+    return f"Half that width needs about {many}, if the rates stay as they are."
+
+
+def _claim(picture: Picture, claimed: float, x: Scale, y: Scale) -> None:
+    if y.holds(claimed):
+        picture.line(x.start, y(claimed), x.end, y(claimed), "claim")
+        picture.text(x.start + 6, y(claimed) - 6, f"claimed ε = {number(claimed)}", "halo strong")
+    else:
+        picture.text(x.start + 6, y.end + LINE - 4, f"↑ claimed ε = {number(claimed)}", "halo strong")
+
+
+# Words
+
+
+def words(subject: Subject, shown: Narrowing) -> Words:
+    need = "Not even 100 times as many models would halve its width, if both error rates stay."
+    if shown.half is not None:
+        need = f"Half the width needs about {shown.half} judged models in all; there are {shown.n[-1]} now."
+    return Words(
+        "The posterior’s interval and median after the first judged models, then more, in the order of their numbers. "
+        + need,
+        "The number needed is a forecast: it assumes that both error rates stay as measured. And who stops where the "
+        f"picture pleases has no level left; only the anytime bound allows that.{only_an_estimate(subject.caveat)}",
+    )
+
+
+CHART = Chart(
+    "narrowing",
+    "Model after model",
+    "narrowing",
+    ("audit",),
+    lambda subject: narrowing(subject.audit),
+    draw,
+    words,
+)

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.audit import Audit
-from epsgauge.figures.density import Bar, Density, density
+from epsgauge.figures.density import density_of
+from epsgauge.figures.subject import Subject
 from epsgauge.numbers import interval_text, percent, probability, short
 from epsgauge.reporting import layout
 from epsgauge.reporting.sketch import sketch
@@ -41,7 +42,7 @@ def show(audit: Audit, console: Console, *, explained: bool = True) -> None:
     post = audit.posterior
     console.print(f"median {short(float(post.median()))}   Pr[ε = 0] = {probability(float(post.mass_at_zero))}")
     console.print()
-    for line in sketch(picture(audit), width=min(64, max(30, console.width - 24))):
+    for line in sketch(density_of(Subject.of(audit)), width=min(64, max(30, console.width - 24))):
         console.print(Text("  " + line), no_wrap=True, crop=True)
     console.print()
     console.print(layout.hanging(f"{'verdict':<{HEAD}}", _verdict(audit), "dim"))
@@ -82,14 +83,6 @@ def show_beside(audits: Mapping[str, Audit], console: Console) -> None:
         )
     console.print()
     console.print(table)
-
-
-def picture(audit: Audit) -> Density:
-    """The posterior with the intervals of the audit's rows and the claim."""
-    bars = [Bar(row.method, row.label, row.promise, row.low, row.high) for row in audit.rows]
-    same = audit.claim is not None and audit.claim.delta == audit.settings.delta
-    claimed = audit.claim.eps if same and audit.claim is not None else None  # a claim at another δ has no place here
-    return density(audit.posterior, level=audit.settings.level, claimed=claimed, bars=bars)
 
 
 def _title(audit: Audit) -> Text:

@@ -1,4 +1,4 @@
-"""The answer of `epsgauge compare` for the terminal, as JSON and as a picture."""
+"""The answer of `epsgauge compare` for the terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.compare import Comparison
-from epsgauge.figures.cdfs import Cdfs, Curve
 from epsgauge.numbers import interval_text, short
 from epsgauge.reporting import layout
 
@@ -36,8 +35,3 @@ def show(found: Comparison, console: Console) -> None:
         )
     console.print(table)
     layout.warnings(dict.fromkeys(f"{run.label}: {text}" for run in found.runs for text in run.audit.warnings), console)
-
-
-def picture(found: Comparison) -> Cdfs:
-    """The distribution functions along one axis."""
-    return Cdfs("ε", found.grid, tuple(Curve(run.label, run.cdf) for run in found.runs))

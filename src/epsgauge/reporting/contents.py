@@ -10,8 +10,10 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import NoClaim
 from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import OWNER
+from epsgauge.figures.subject import claimed_at_delta
+from epsgauge.figures.words import rests_on
 from epsgauge.numbers import interval_text, likely, number, percent, short
-from epsgauge.reporting import layout, record, words
+from epsgauge.reporting import layout, record
 from epsgauge.reporting.estimate import Answer
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
 from epsgauge.stats.cautions import cautions
@@ -28,7 +30,7 @@ def of_audit(audit: Audit) -> Page:
     s, t = audit.settings, audit.judged.tally
     tallies = [Counted("All judged pairs", t)]
     if audit.verdict.tally != t:
-        rests = f"{METHODS[audit.verdict.method].label}: {words.rests_on(audit, audit.verdict.method)}"
+        rests = f"{METHODS[audit.verdict.method].label}: {rests_on(audit, audit.verdict.method)}"
         tallies.append(Counted(f"What the verdict rests on ({rests})", audit.verdict.tally))
     return Page(
         title="Privacy audit",
@@ -180,8 +182,8 @@ def _numbers(audit: Audit) -> tuple[Number, ...]:
     at = "" if v.delta == audit.settings.delta else f", at δ = {audit.settings.delta:.3g}"
     note = f"{row.promise}, median {_median(post)}{at}"
     out.append(Number(f"{level} interval", interval_text(row.low, row.high), note))
-    if claim is not None and claim.delta == audit.settings.delta:
-        above = likely(float(post.exceeds(claim.eps)))
+    if (claimed := claimed_at_delta(audit)) is not None:
+        above = likely(float(post.exceeds(claimed)))
         what = "posterior probability" if row.promise == "credible" else "of a posterior that promises nothing here"
         out.append(Number("Pr[ε > claim]", above, what))
     if v.kind == "underpowered":

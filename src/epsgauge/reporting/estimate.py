@@ -10,7 +10,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from epsgauge.figures.density import Bar, Density, density
+from epsgauge.figures.density import density_of
+from epsgauge.figures.subject import Subject
 from epsgauge.numbers import change, interval_text, json_ready, percent, probability, short
 from epsgauge.reporting import layout
 from epsgauge.reporting.sketch import sketch
@@ -42,12 +43,9 @@ class Answer:
     def exceeds(self) -> float | None:
         return None if self.claimed is None else float(self.posterior.exceeds(self.claimed))
 
-    def picture(self) -> Density:
-        bars = [
-            Bar(row.method, METHODS[row.method].label, row.promise, float(row.low), float(row.high))
-            for row in self.intervals
-        ]
-        return density(self.posterior, level=self.level, claimed=self.claimed, bars=bars)
+    @property
+    def subject(self) -> Subject:
+        return Subject.of(self.intervals, claimed=self.claimed)
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
@@ -97,7 +95,7 @@ def show(answer: Answer, console: Console) -> None:
     console.print(_table(result, console.width))
     console.print(_facts(answer))
     console.print()
-    for line in sketch(answer.picture(), width=min(64, max(30, console.width - 24))):
+    for line in sketch(density_of(answer.subject), width=min(64, max(30, console.width - 24))):
         console.print(Text("  " + line), no_wrap=True, crop=True)
     console.print()
     layout.notes(result.rows, console)

@@ -81,9 +81,7 @@ def written(source: Source, format: Format, *, claimed: float | None = None) -> 
     from epsgauge.reporting import pictures
     from epsgauge.reporting.html import html
 
-    if isinstance(thing, Audit):
-        return html(said, pictures.of_audit(thing))
-    return html(said, pictures.of_comparison(thing) if isinstance(thing, Comparison) else pictures.of_counts(thing))
+    return html(said, pictures.of_comparison(thing) if isinstance(thing, Comparison) else pictures.of_subject(thing))
 
 
 def _known(source: Source, claimed: float | None) -> Audit | Comparison | Answer:

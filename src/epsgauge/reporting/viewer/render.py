@@ -1,4 +1,4 @@
-"""Templates of the viewer, escaped by Jinja2; only pictures drawn by `figures.web` pass as they are."""
+"""Templates of the viewer, escaped by Jinja2; only pictures drawn by `figures` pass as they are."""
 
 from __future__ import annotations
 

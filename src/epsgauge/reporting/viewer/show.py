@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from epsgauge.auditing.audit import audit
 from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.figures.charts import charts_of
+from epsgauge.figures.subject import Subject
 from epsgauge.numbers import percent
-from epsgauge.reporting import words
 from epsgauge.reporting.viewer import calculator, explore, upload
 from epsgauge.reporting.viewer.audits import Audits, Declared
 from epsgauge.reporting.viewer.explore import Explored, Moved
@@ -91,8 +92,7 @@ class Show:
             "verdict.html.j2",
             audit=found,
             finished=self.folder.standing(run_id).finished,
-            ruler=self.pictures.verdict(declared),
-            words=words.ruler(found),
+            drawn=self.pictures.verdict(declared),
             warnings=warnings,
             method=METHODS[found.verdict.method],
         )
@@ -176,7 +176,7 @@ class Show:
             warnings=calculator.warnings(result),
         )
         drawn = calculator.pictures(question, result)
-        return {"parts": {"said": said, **{f"fig-{k}": v for k, v in drawn.items()}}, "pending": not late}
+        return {"parts": {"said": said, **drawn}, "pending": not late}
 
     def scores(self, raw: bytes, name: str, query: Mapping[str, str]) -> Parts:
         """A dropped file of scores; it is not a run, and there is nothing to log."""
@@ -196,7 +196,7 @@ class Show:
                 "claimed_adjacency": table.adjacency,
             }
         found = audit(table, **settings)
-        drawn = of_scores(found, table)
+        drawn = of_scores(found)
         return {"parts": {"dropped": page("dropped.html.j2", audit=found, name=name[-80:], drawn=drawn)}}
 
 
@@ -221,7 +221,7 @@ def _controls(declared: Declared) -> dict[str, Any]:
             "level": percent(settings.level),
             "percentile": _rule_text(declared, threshold),
         },
-        "several": declared.audit.pairs_per_model > 1,
+        "charts": charts_of(Subject.of(declared.audit)),
     }
 
 

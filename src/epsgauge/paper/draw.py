@@ -1,4 +1,4 @@
-"""Draws what the other modules of this room compute, with matplotlib; every function returns a Figure.
+"""Draws the paper's figures with matplotlib; every function returns a Figure.
 
 No global state of matplotlib is touched: figures are made directly, not by pyplot. `save` writes one to a file.
 """
@@ -12,52 +12,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epsgauge.figures import style
-from epsgauge.figures.canvas import Place, halo, label, new_figure, save, square, styled, zoom
 from epsgauge.figures.cdfs import Cdfs
 from epsgauge.figures.contours import Between, Contours
-from epsgauge.figures.density import Density
-from epsgauge.figures.plots import bars, cdf, dependence, histogram, narrowing, percentiles, roc, ruler
+from epsgauge.figures.density import VISIBLE_MASS, Density
 from epsgauge.figures.region import Advantage, Region
-from epsgauge.figures.sizes import Sizes
+from epsgauge.paper.canvas import SMALL, WIDTH, Place, halo, label, new_figure, square, stroke, styled, zoom
+from epsgauge.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "advantage",
-    "bars",
-    "cdf",
-    "cdfs",
-    "contours",
-    "convergence",
-    "density",
-    "dependence",
-    "histogram",
-    "narrowing",
-    "percentiles",
-    "region",
-    "roc",
-    "ruler",
-    "save",
-    "sizes",
-]
-# A point mass below this is not worth a mark.
-VISIBLE_MASS = 1e-4
-LONGEST = 30  # letters of a name
 
-
-def density(shown: Density, *, prior: bool = False) -> Figure:
-    """The posterior density with its point mass at 0, the intervals below it, the claimed value and maybe the prior."""
+def density(shown: Density) -> Figure:
+    """The posterior density with its point mass at 0, the intervals below it and the claimed value."""
     with styled():
         room = 0.16 + 0.3 * len(shown.bars)
-        figure = new_figure(style.WIDTH, 1.85 + room)
+        figure = new_figure(WIDTH, 1.85 + room)
         axes, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.4, room])
         axes.fill_between(shown.x, shown.pdf, color=style.BLUE, alpha=0.12, linewidth=0)
         axes.plot(shown.x, shown.pdf, color=style.BLUE)
-        if prior and shown.prior is not None:
-            axes.plot(shown.x, shown.prior, color=style.GREY, linewidth=0.8, dashes=(4, 2), label="prior alone")
-            axes.legend(loc="center right")
         left, right, top = float(shown.x[0]), float(shown.x[-1]), 1.08 * float(shown.pdf.max()) or 1.0
         if left == 0 and shown.mass_at_zero >= VISIBLE_MASS:
             axes.plot([0], [0], marker="o", color=style.BLUE, markersize=4, clip_on=False, zorder=5)
@@ -65,7 +39,7 @@ def density(shown: Density, *, prior: bool = False) -> Figure:
                 f"● Pr[{shown.symbol} = 0] = {shown.mass_at_zero:.3g}",
                 loc="left",
                 color=style.BLUE,
-                fontsize=style.SMALL,
+                fontsize=SMALL,
             )
         if shown.claimed is not None and not left <= shown.claimed <= right:
             beyond = shown.claimed > right
@@ -92,7 +66,7 @@ def density(shown: Density, *, prior: bool = False) -> Figure:
 def region(shown: Region, grown: Sequence[Region] = ()) -> Figure:
     """R(ε, δ) with names at its corners; `grown` are regions of larger ε, drawn as outlines."""
     with styled():
-        figure = new_figure(style.WIDTH, 3.25)
+        figure = new_figure(WIDTH, 3.25)
         axes = figure.subplots()
         square(axes)
         for other in grown:
@@ -110,7 +84,7 @@ def region(shown: Region, grown: Sequence[Region] = ()) -> Figure:
 def advantage(shown: Advantage) -> Figure:
     """R(ε, δ), the line of the largest advantage and the vertex where it touches."""
     with styled():
-        figure = new_figure(style.WIDTH, 3.25)
+        figure = new_figure(WIDTH, 3.25)
         axes = figure.subplots()
         square(axes)
         _fill(axes, shown.region, facecolor=style.REGION, edgecolor=style.BLUE, linewidth=1.2)
@@ -131,7 +105,7 @@ def advantage(shown: Advantage) -> Figure:
 def contours(shown: Contours) -> Figure:
     """Contours of the joint posterior, the rectangle and both pairs of regions."""
     with styled():
-        figure = new_figure(style.WIDTH, 4.12)
+        figure = new_figure(WIDTH, 4.12)
         axes = figure.subplots()
         handles = _joint(axes, shown)
         zoom(axes, max(float(outline.points.max()) for outline in shown.outlines))
@@ -142,7 +116,7 @@ def contours(shown: Contours) -> Figure:
 def convergence(panels: Sequence[Contours], titles: Sequence[str]) -> Figure:
     """Joint posteriors of more and more samples; the hatched area is where ε is within its interval."""
     with styled():
-        figure = new_figure(2 * style.WIDTH, 7.5)
+        figure = new_figure(2 * WIDTH, 7.5)
         for axes, shown, title in zip(figure.subplots(2, 2).ravel(), panels, titles, strict=True):
             handles = _joint(axes, shown, named=False)
             axes.set_title(title)
@@ -153,15 +127,15 @@ def convergence(panels: Sequence[Contours], titles: Sequence[str]) -> Figure:
 def sizes(shown: Sizes) -> Figure:
     """Both ends of every method's interval against the number of samples, with the band that is wanted."""
     with styled():
-        figure = new_figure(style.WIDTH, 2.9)
+        figure = new_figure(WIDTH, 2.9)
         axes = figure.subplots()
         n, band = shown.n_samples, (shown.centre - shown.half_width, shown.centre + shown.half_width)
         axes.fill_between(n, *band, color=style.PALE, linewidth=0)
         sides = {"jeffreys": (-2, "right")}  # Jeffreys and Clopper-Pearson get there together: one label on each side
         for ends in shown.methods:
-            colour = style.METHOD_COLOURS[ends.method]
+            colour = style.method_colour(ends.method)
             for end, name in ((ends.high, ends.label), (ends.low, None)):
-                axes.plot(n, end, label=name, color=colour, dashes=style.METHOD_DASHES[ends.method])
+                axes.plot(n, end, label=name, color=colour, dashes=style.method_dashes(ends.method))
             if ends.reached is not None and ends.at_reached is not None:
                 axes.plot([ends.reached] * 2, ends.at_reached, color=colour, linewidth=0.8, marker="o", markersize=3)
                 dx, ha = sides.get(ends.method, (2, "left"))
@@ -180,12 +154,10 @@ def sizes(shown: Sizes) -> Figure:
 def cdfs(shown: Cdfs) -> Figure:
     """Distribution functions, one stroke each."""
     with styled():
-        figure = new_figure(style.WIDTH, 2.4)
+        figure = new_figure(WIDTH, 2.4)
         axes = figure.subplots()
         for place, curve in enumerate(shown.curves):
-            look = style.SERIES[place % len(style.SERIES)]
-            name = curve.label if len(curve.label) <= LONGEST else curve.label[: LONGEST - 1] + "…"
-            axes.plot(shown.x, curve.cdf, color=look.colour, dashes=look.dashes, linewidth=look.width, label=name)
+            axes.plot(shown.x, curve.cdf, label=curve.label, **stroke(style.SERIES[place]))
         axes.set_xlim(0, float(shown.x[-1]))
         axes.set_ylim(0, 1.02)
         axes.set_xlabel(shown.symbol)
@@ -201,7 +173,7 @@ def _bars(axes: Axes, shown: Density) -> None:
     """Intervals as bars, one a line, labelled above; one that goes on beyond the axis ends in an arrow."""
     left, right = float(shown.x[0]), float(shown.x[-1])
     for place, bar in enumerate(reversed(shown.bars)):
-        colour = style.METHOD_COLOURS[bar.method]
+        colour = style.method_colour(bar.method)
         axes.plot([bar.low, min(bar.high, right)], [place, place], color=colour, linewidth=2.5, solid_capstyle="butt")
         if bar.high > right:
             axes.plot([right], [place], marker=">", color=colour, markersize=6, clip_on=False)
@@ -271,7 +243,7 @@ def _joint(axes: Axes, shown: Contours, *, named: bool = True) -> list[Any]:
     handles: list[Any] = [Patch(facecolor=style.REGION, edgecolor=style.BLUE, hatch="//////", label=text)]
     if shown.other is not None:
         red: dict[str, Any] = {
-            "color": style.METHOD_COLOURS[shown.other.method],
+            "color": style.method_colour(shown.other.method),
             "linewidth": 1.1,
             "linestyle": (0, (1.5, 1.5)),
         }
@@ -284,7 +256,7 @@ def _joint(axes: Axes, shown: Contours, *, named: bool = True) -> list[Any]:
         (x, x_end), (y, y_end) = shown.rectangle.fnr, shown.rectangle.fpr
         look: dict[str, Any] = {
             "fill": False,
-            "edgecolor": style.METHOD_COLOURS[shown.rectangle.method],
+            "edgecolor": style.method_colour(shown.rectangle.method),
             "linewidth": 1.3,
         }
         axes.add_patch(Rectangle((x, y), x_end - x, y_end - y, zorder=3, **look))

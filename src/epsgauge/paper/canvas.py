@@ -1,4 +1,4 @@
-"""The empty picture: its style, the unit square of rates, labels, and the file it goes to."""
+"""The empty figure of matplotlib: its style, the unit square of rates, labels, and the file it goes to."""
 
 from __future__ import annotations
 
@@ -10,15 +10,48 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epsgauge.errors import InvalidInput, MissingExtra
-from epsgauge.figures import style
+from epsgauge.errors import MissingExtra
+from epsgauge.figures import css
+from epsgauge.figures.files import figure_file
 from epsgauge.stats.arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Half a page of a two-column paper, in inches and points.
+WIDTH = 3.4
+FONT = 8.5
+SMALL = 8.0
+
+RC: dict[str, object] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same everywhere
+    "mathtext.fontset": "dejavusans",
+    "font.size": FONT,
+    "axes.labelsize": FONT,
+    "axes.titlesize": FONT,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
+    "legend.handlelength": 2.4,
+    "lines.linewidth": 1.4,
+    "hatch.linewidth": 0.5,
+    "figure.dpi": 100,
+    "savefig.dpi": 300,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "epsgauge",  # the same ids in every run
+}
+
 FORMATS = ("svg", "png", "pdf")
+# What classes of `css.STYLE` are in points.
+WIDTHS = {"broad": 3.6, "thin": 0.9}
+DASHES = {"dash": (5.0, 2.0), "dots": (1.5, 1.5)}
 # (right, up) in points, and how the text is aligned there
 Place = tuple[float, float, str, str]
 
@@ -30,7 +63,7 @@ def styled() -> Iterator[None]:
         import matplotlib
     except ImportError:
         raise MissingExtra("this needs matplotlib. Install it with: pip install 'epsgauge[plot]'") from None
-    with matplotlib.rc_context(style.RC):  # type: ignore[arg-type]
+    with matplotlib.rc_context(RC):  # type: ignore[arg-type]
         yield
 
 
@@ -43,23 +76,24 @@ def new_figure(width: float, height: float) -> Figure:
 
 def save(figure: Figure, path: str | Path, *, title: str = "", description: str = "") -> Path:
     """Write a figure; the suffix of `path` says as what. The same picture gives the same bytes."""
-    target = Path(path)
-    kind = target.suffix.lstrip(".").lower()
-    if kind not in FORMATS:
-        raise InvalidInput(f"a figure's file must end in {', '.join('.' + f for f in FORMATS)}, but got {str(path)!r}.")
-    if not target.parent.is_dir():
-        raise InvalidInput(f"a figure's folder must exist, but got {str(target.parent)!r}. Make it first.")
-    if target.is_dir():
-        raise InvalidInput(f"a figure's file must not be a folder, but got {str(path)!r}.")
-    about = {"Title": title, "Subject" if kind == "pdf" else "Description": description}
-    meta: dict[str, Any] = {key: value for key, value in about.items() if value}
-    meta |= {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[kind]
-    try:
-        with styled():
-            figure.savefig(target, format=kind, metadata=meta)
-    except OSError as error:
-        raise InvalidInput(f"the figure could not be written to {str(path)!r}: {error.strerror}.") from None
+    with figure_file(path, FORMATS) as target, styled():
+        kind = target.suffix.lstrip(".").lower()
+        about = {"Title": title, "Subject" if kind == "pdf" else "Description": description}
+        meta: dict[str, Any] = {key: value for key, value in about.items() if value}
+        meta |= {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[kind]
+        figure.savefig(target, format=kind, metadata=meta)
     return target
+
+
+def stroke(look: str) -> dict[str, Any]:
+    """A line that has these classes on the web."""
+    colour, *words = look.removeprefix("line-").split()
+    return {
+        "color": css.LIGHT[colour],
+        "alpha": 0.5 if "pale" in words else 1.0,
+        "linewidth": next((WIDTHS[word] for word in words if word in WIDTHS), 1.4),
+        "dashes": next((DASHES[word] for word in words if word in DASHES), ()),
+    }
 
 
 def square(axes: Axes) -> None:
@@ -80,7 +114,7 @@ def zoom(axes: Axes, edge: float) -> None:
 def label(axes: Axes, text: str, at: Floats | tuple[float, float], place: Place, **look: Any) -> None:
     """Text at a point, moved and aligned as `place` says."""
     dx, dy, ha, va = place
-    every: dict[str, Any] = {"ha": ha, "va": va, "fontsize": style.SMALL, **look}
+    every: dict[str, Any] = {"ha": ha, "va": va, "fontsize": SMALL, **look}
     axes.annotate(text, (float(at[0]), float(at[1])), (dx, dy), textcoords="offset points", **every)
 
 
