@@ -182,8 +182,8 @@ def test_every_figure_of_the_paper_is_drawn(tmp_path: Path, monkeypatch: pytest.
         for path in write(figure, tmp_path / "new" / "folder"):
             assert path.name.startswith(f"figure-{figure.number}-")
             content = path.read_bytes()
-            assert len(content) > 2_000
             assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
+            assert f"Figure {figure.number}: {figure.title}".encode() in content
     assert len(list((tmp_path / "new" / "folder").iterdir())) == 2 * len(FIGURES) == 20
 
 
@@ -207,8 +207,36 @@ def test_any_posterior_can_be_drawn(tmp_path: Path, name: str) -> None:
     assert ("Pr[ε = 0] =" in drawn) == (name == "eps, mass at 0")
 
 
-def test_a_region_without_delta_can_be_drawn(tmp_path: Path) -> None:
-    assert canvas.save(draw.region(region(eps=1.0, delta=0.0)), tmp_path / "region.pdf").stat().st_size > 1_000
+ENDS = POSTERIORS["eps, a count of 0"].interval(0.90)
+PRINTED = f"[{ENDS.low:.3f}, {ENDS.high:.3f}]"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("density", {"claimed ε = 10", "● Pr[ε = 0] = 0.00327", f"Bayesian 90 % credible {PRINTED}"}),
+        ("region", {"(v, v)", "(1 − v, 1 − v)", "(0, 1 − δ)", "(δ, 1)", "ε = 2", "ε = 4"}),
+        ("contours", {"its rectangle of rates: holds 96.3 %"}),
+        ("sizes", {"544", "1423", "1478", "± 0.15", "Bayesian", "Jeffreys", "Clopper-Pearson"}),
+        ("cifar10-worst", {"m = 1", "m = 10", "m = 100", "m = 1000"}),
+        ("advantage", {"(v, v)", "FNR + FPR\n= 1 − 0.516"}),
+        ("convergence", {"contours around 20, 50, 80, 95 % of the posterior"}),
+    ],
+)
+def test_a_figure_of_the_paper_says_what_it_shows(name: str, said: set[str]) -> None:
+    assert said <= texts(chosen([name])[0].make())
+
+
+def texts(figure: Any) -> set[str]:
+    from matplotlib.text import Text
+
+    return {text.get_text() for text in figure.findobj(Text)}
+
+
+def test_a_region_without_delta_has_two_named_corners(tmp_path: Path) -> None:
+    drawn = draw.region(region(eps=1.0, delta=0.0))
+    assert {text for text in texts(drawn) if text.startswith("(")} == {"(v, v)", "(1 − v, 1 − v)"}
+    assert canvas.save(drawn, tmp_path / "region.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_drawing_leaves_matplotlib_as_it_was(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_a_dropped_file_is_judged(at, tmp_path):
     page.set_input_files("#file", file)
     page.wait_for_selector("#dropped svg")
     assert "<img src=x" in page.inner_text("#dropped h2")
-    assert page.locator("#dropped svg").count() == 7
+    assert page.locator("#dropped svg").count() == 8
     assert page.locator("#dropped img").count() == 0
 
 

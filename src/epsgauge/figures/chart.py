@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from epsgauge.errors import InvalidInput
-from epsgauge.figures import css
 from epsgauge.figures.files import figure_file
 from epsgauge.figures.words import Words
 
@@ -77,11 +76,15 @@ class Drawn:
         return f"<chart {self.chart.name}>"
 
     def _repr_html_(self) -> str:
+        from epsgauge.figures import css  # which the terminal can do without
+
         return f'<div class="epsgauge"><style>{css.NOTEBOOK}</style>{self.svgs[0]}</div>'
 
 
 def standalone(svg: str) -> str:
     """A picture with its style inside, in colours for paper, and a margin."""
+    from epsgauge.figures import css
+
     head, _, rest = svg.partition(">")
     width, height = (float(side) for side in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head)[0])
     box = f'viewBox="-10 -10 {width + 20:g} {height + 20:g}" width="{width + 20:g}" height="{height + 20:g}"'

@@ -5,7 +5,6 @@ No global state of matplotlib is touched: figures are made directly, not by pypl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from epsgauge.figures.cdfs import Cdfs
 from epsgauge.figures.contours import Between, Contours
 from epsgauge.figures.density import VISIBLE_MASS, Density
 from epsgauge.figures.region import Advantage, Region
+from epsgauge.numbers import interval_text, percent
 from epsgauge.paper.canvas import SMALL, WIDTH, Place, halo, label, new_figure, square, stroke, styled, zoom
 from epsgauge.paper.sizes import Sizes
 
@@ -41,21 +41,11 @@ def density(shown: Density) -> Figure:
                 color=style.BLUE,
                 fontsize=SMALL,
             )
-        if shown.claimed is not None and not left <= shown.claimed <= right:
-            beyond = shown.claimed > right
-            text = (
-                f"claimed {shown.symbol} = {shown.claimed:g} →"
-                if beyond
-                else f"← claimed {shown.symbol} = {shown.claimed:g}"
-            )
-            place = (-3, 0, "right", "top") if beyond else (3, 0, "left", "top")
-            label(axes, text, (right if beyond else left, 0.98 * top), place, **halo())
-        elif shown.claimed is not None:
+        if shown.claimed is not None:
             for pane in (axes, below):
                 pane.axvline(shown.claimed, color=style.BLACK, linewidth=1.0, dashes=(4, 2))
             place = (-3, 0, "right", "top") if shown.claimed > left + 0.6 * (right - left) else (3, 0, "left", "top")
-            text = f"claimed {shown.symbol} = {shown.claimed:g}"
-            label(axes, text, (shown.claimed, 0.98 * top), place, **halo())
+            label(axes, f"claimed {shown.symbol} = {shown.claimed:g}", (shown.claimed, 0.98 * top), place, **halo())
         axes.set(ylim=(0, top), ylabel="posterior density")
         axes.tick_params(labelbottom=False)
         _bars(below, shown)
@@ -146,7 +136,7 @@ def sizes(shown: Sizes) -> Figure:
             "", (n[at], band[0][at]), (n[at], band[1][at]), arrowprops={"arrowstyle": "<->", "shrinkA": 0, "shrinkB": 0}
         )
         label(axes, f"± {shown.half_width:g}", (n[at], shown.centre[at]), (4, 0, "left", "center"))
-        axes.set(xlabel="samples N", ylabel=f"ends of the {100 * shown.level:g} % interval for ε", ylim=(-0.02, None))
+        axes.set(xlabel="samples N", ylabel=f"ends of the {percent(shown.level)} interval for ε", ylim=(-0.02, None))
         axes.legend()
         return figure
 
@@ -178,21 +168,10 @@ def _bars(axes: Axes, shown: Density) -> None:
         if bar.high > right:
             axes.plot([right], [place], marker=">", color=colour, markersize=6, clip_on=False)
         kind = {"credible": "credible", "guaranteed": "confidence", "estimate": "interval"}[bar.promise]
-        text = f"{bar.label} {100 * shown.level:g} % {kind} {_interval(bar.low, bar.high)}"
+        text = f"{bar.label} {percent(shown.level)} {kind} {interval_text(bar.low, bar.high)}"
         label(axes, text, (left, place), (2, 2.5, "left", "bottom"), **halo())
     axes.set(ylim=(-0.4, len(shown.bars) - 0.2), yticks=[])
     axes.spines["left"].set_visible(False)
-
-
-def _interval(low: float, high: float) -> str:
-    """Both ends with as many decimals as tell them apart well."""
-    if math.isinf(high):
-        return f"[{low:.2f}, ∞)" if low else "[0, ∞)"
-    if low == high:
-        return f"[{low:g}, {high:g}]"
-    width = high - low
-    decimals = max(0, min(9, (2 if width >= 0.1 else 1) - math.floor(math.log10(width))))
-    return f"[{low:.{decimals}f}, {high:.{decimals}f}]" if low else f"[0, {high:.{decimals}f}]"
 
 
 def _corner_names(shown: Region) -> tuple[tuple[str, Place], ...]:
@@ -235,11 +214,11 @@ def _joint(axes: Axes, shown: Contours, *, named: bool = True) -> list[Any]:
     from matplotlib.patches import Patch, Rectangle
 
     square(axes)
-    bayes, percent = shown.credible, f"{100 * shown.level:g} %"
+    bayes, level = shown.credible, percent(shown.level)
     _between(axes, bayes, facecolor=style.REGION, edgecolor=style.SKY, hatch="//////", linewidth=0)
     _between(axes, bayes, fill=False, edgecolor=style.BLUE, linewidth=1.0)
     named_interval = f" [{bayes.inner.eps:.3f}, {bayes.outer.eps:.3f}]" if named else ""
-    text = f"{bayes.label} {percent} credible interval{named_interval}"
+    text = f"{bayes.label} {level} credible interval{named_interval}"
     handles: list[Any] = [Patch(facecolor=style.REGION, edgecolor=style.BLUE, hatch="//////", label=text)]
     if shown.other is not None:
         red: dict[str, Any] = {
@@ -250,7 +229,7 @@ def _joint(axes: Axes, shown: Contours, *, named: bool = True) -> list[Any]:
         for edge in (shown.other.inner, shown.other.outer):
             _fill(axes, edge, fill=False, **red)
         ends = f"[{shown.other.inner.eps:.3f}, {shown.other.outer.eps:.3f}]"
-        text = f"{shown.other.label} {percent} {ends}: holds {100 * shown.other.mass:.1f} %"
+        text = f"{shown.other.label} {level} {ends}: holds {100 * shown.other.mass:.1f} %"
         handles.append(Line2D([], [], label=text, **red))
     if shown.rectangle is not None:
         (x, x_end), (y, y_end) = shown.rectangle.fnr, shown.rectangle.fpr
