@@ -297,7 +297,7 @@ def test_eps_at_every_threshold_is_that_of_its_tally(one: eg.Audit) -> None:
     [
         (eg.Given(0.5), "fixed beforehand"),
         (eg.SameData(), "the judged models themselves"),
-        (eg.Split(60, seed=0), "60 models, drawn at random"),
+        (eg.Split(60, seed=0), "60 models drawn at random"),
         (eg.Split(60), "models 0–59"),
     ],
 )

@@ -237,16 +237,16 @@ def both(said):
 
 def test_the_words_know_what_a_claim_is(judged):
     place = {
-        "violation": "The bound is above the claim, which is as sure as the bound is",
-        "underpowered": "that the bound is not above the claim says nothing",
-        "not refuted": "this attack does not refute it; that is less than verified",
+        "violation": "The bound is above the claim, and that is as certain as the bound itself",
+        "underpowered": "That the bound is not above the claim means nothing here",
+        "not refuted": "this attack does not refute the claim. It does not verify it either.",
     }
     for kind, text in place.items():
         assert [other for other in place.values() if other in words("ruler", judged[kind]).hides] == [text]
         assert "above the line" in words("roc", judged[kind]).hides
     nothing = judged["no claim"]
     assert "claim" not in both(words("ruler", nothing))
-    assert "There is no claim whose line" in words("roc", nothing).shows
+    assert "There is no claim, so no line" in words("roc", nothing).shows
     assert "the line" not in words("roc", nothing).hides
 
 
@@ -275,7 +275,7 @@ def test_the_words_of_one_pair_a_model(judged, broken):
 
 def test_the_words_of_several_pairs_a_model(many, many_page):
     said = told(many_page)
-    assert "Clopper-Pearson, Exact on one pair a model, fixed beforehand" in said
+    assert "Clopper-Pearson, Exact on one pair per model, fixed beforehand" in said
     assert "Bayesian by model, Pooled on all judged pairs" in said
     assert "the same guesses" not in said
     assert said.count("The posterior is an estimate here: the 5 pairs of a model") == 5  # of six pictures of it
@@ -295,7 +295,7 @@ def test_the_words_of_a_rule_that_was_not_chosen_elsewhere(judged, runs):
     assert "Simultaneous looks at every threshold" in words("bars", same).shows
     pairs = eg.audit(Run.open(runs / "many"), rule="split-pairs", verdict_method="clopper-pearson")
     assert "chosen on 30 other pairs of the judged models" in words("percentiles", pairs).shows
-    assert "These guesses may have had a say" in words("roc", pairs).hides  # the plan declared another rule
+    assert "These guesses may have influenced" in words("roc", pairs).hides  # the plan declared another rule
     assert "other pairs of the same models" in words("roc", replace(pairs, lost=None)).hides
 
 
@@ -308,7 +308,7 @@ def test_the_words_of_numbers(judged):
         f"about 40 judged models in all; there are {shown.n[-1]} now"
         in narrowing.words(subject, replace(shown, half=40)).shows
     )
-    assert "right of the claim is > 0.999." in chart("density", found.posterior, claimed=0.001).words.shows
+    assert "more than the claim is > 0.999." in chart("density", found.posterior, claimed=0.001).words.shows
     assert [likely(p) for p in (0.0, 0.25, 0.9994, 0.9996, 1.0)] == ["0", "0.25", "0.999", "> 0.999", "> 0.999"]
     one = eg.estimate(eg.Tally(tp=9, tn=0, fp=0, fn=1), delta=1e-5)
     assert "one class has none" in CHARTS["contours"].drawn(Subject.of(one)).absent
@@ -316,7 +316,7 @@ def test_the_words_of_numbers(judged):
 
 def test_a_rule_that_was_moved_by_hand_was_chosen_by_nobody(judged):
     shown = percentiles.percentiles(judged["violation"])
-    assert "chosen by" in percentiles.draw(shown)
+    assert "chosen on" in percentiles.draw(shown)
     drawn = percentiles.draw(replace(shown, who="moved by hand"))
     assert "moved by hand" in drawn
     assert "chosen" not in drawn.lower()

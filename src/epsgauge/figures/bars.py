@@ -27,7 +27,7 @@ ROW = 43.0  # the height of a row of text and a bar
 
 @dataclass(frozen=True)
 class Bars:
-    """One bar a method, on an axis from 0 to `end`."""
+    """One bar per method, on an axis from 0 to `end`."""
 
     delta: float
     level: float
@@ -53,7 +53,7 @@ def bars(subject: Subject) -> Bars:
 
 
 def draw(shown: Bars, *, prefix: str = "") -> str:
-    """One bar a method, its interval and promise above it; an arrow where it goes on."""
+    """One bar per method, its interval and promise above it; an arrow where it continues."""
     words = " ".join(f"{b.label}: {span(b.low, b.high)}, {b.promise}." for b in shown.bars)
     picture = Picture("bars", 0, f"{percent(shown.level)} intervals of every method", words, prefix)
     x = Scale(0.0, shown.end, LEFT, RIGHT)
@@ -89,15 +89,15 @@ def _method_bar(picture: Picture, bar: Bar, x: Scale, y: float) -> None:
 def words(subject: Subject, shown: Bars) -> Words:
     tail, rest = percent((1 - subject.level) / 2), "" if subject.source is None else _by_method(subject.source)
     sure = (
-        f"A guaranteed interval lies too high in at most {tail} of such audits, and, where it has an upper end, too "
-        f"low in at most {tail}, if what it assumes holds. "
+        f"A guaranteed interval is too high in at most {tail} of such audits and, if it has an upper end, too low in "
+        f"at most {tail}, as long as its assumptions hold. "
     )
     if subject.source is not None and not any(bar.promise == "guaranteed" for bar in shown.bars):
         sure = "None of them is guaranteed here: the notes say why. "
     return Words(
-        f"One bar a method. {rest}{sure}An arrow means that the interval goes on.",
-        "Methods that agree are no further evidence: they read guesses about the same models. A short interval is "
-        "worth more than a long one only if it promises the same.",
+        f"One bar per method. {rest}{sure}An arrow means that the interval continues.",
+        "Agreement between methods is no further evidence: they use guesses about the same models. A shorter interval "
+        "is better only if it promises the same.",
     )
 
 
@@ -111,7 +111,7 @@ def _by_method(audit: Audit) -> str:
     if len(bases) == 1:
         return f"All rest on the same guesses.{every} "
     said = "; ".join(f"{', '.join(labels)} on {basis}" for basis, labels in bases.items())
-    surest = " Pooled may count only the surest." if "pooled" in methods else ""
+    surest = " Pooled may count only the surest guesses." if "pooled" in methods else ""
     return f"They rest on different guesses: {said}.{surest}{every} "
 
 

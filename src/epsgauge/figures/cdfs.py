@@ -90,10 +90,10 @@ def draw(shown: Cdfs, *, prefix: str = "") -> str:
 
 def words(found: Comparison, shown: Cdfs) -> Words:
     return Words(
-        "For each run, the posterior probability that ε is at most x. A steep curve further to the right shows a "
-        "larger ε; a flat one shows that little is known; one that starts above 0 has mass at ε = 0.",
-        "A distance between curves is no test: each carries the noise of its own models. And a difference has a cause "
-        "only where the runs differ in one thing. A curve promises no more than its run’s interval: where that is an "
+        "For each run, the posterior probability that ε is at most x. A curve further to the right means a larger "
+        "ε; a flat one means that little is known; one that starts above 0 has mass at ε = 0.",
+        "A distance between curves is not a test: each curve has the noise of its own models. It points to a cause "
+        "only if the runs differ in one thing. A curve promises no more than its run’s interval: where that is an "
         "estimate, so is the curve.",
     )
 

@@ -181,7 +181,7 @@ def _thumbnail(picture: Picture, shown: Contours, view: tuple[tuple[float, float
     picture.rect(x.start, y.end, x.length, y.length, "line-muted thin", "all rates from 0 to 1")
     (x0, x1), (y0, y1) = view
     left, top = x(x0), y(y1)
-    picture.rect(left - 2, top - 2, x(x1) - left + 4, y(y0) - top + 4, "line-red curve", "what is enlarged")
+    picture.rect(left - 2, top - 2, x(x1) - left + 4, y(y0) - top + 4, "line-red curve", "the enlarged part")
     picture.text((x.start + x.end) / 2, 100 + LINE, "all rates", "label", anchor="middle")
 
 
@@ -215,11 +215,11 @@ def _cut(ring: Floats, axis: int, at: float, sign: float) -> Floats:
 def words(subject: Subject, shown: Contours) -> Words:
     return Words(
         "An attack errs in two ways: it misses b = 1 (FNR) and it raises false alarms (FPR). (ε, δ)-DP allows only "
-        "true rates inside the region R(ε). The dot is what was measured, the outlines are the joint posterior of both "
-        f"true rates, and at least {percent(subject.level)} of it lies between R(ε−) and R(ε+): their ε are the "
-        "interval’s ends.",
-        "Rates deep inside a region say that this attack does not refute its ε. Whether another attack has rates "
-        f"outside cannot be seen here.{only_an_estimate(subject.caveat)}",
+        "true rates inside the region R(ε). The dot is what was measured. The outlines are the joint posterior of both "
+        f"true rates; at least {percent(subject.level)} of it lies between R(ε−) and R(ε+), whose ε are the ends of "
+        "the interval.",
+        "Rates deep inside a region mean that this attack does not refute its ε. They do not show whether another "
+        f"attack reaches rates outside.{only_an_estimate(subject.caveat)}",
     )
 
 

@@ -228,18 +228,18 @@ def draw_cdf(shown: Density, *, prefix: str = "") -> str:
 def words(subject: Subject, shown: Density) -> Words:
     posterior, symbol, atom = subject.posterior, shown.symbol, shown.mass_at_zero
     mass = "" if atom < 5e-4 else f" The bar at 0 is the probability {likely(atom)} that {symbol} is exactly 0."
-    above = "" if shown.exceeds is None else f" The probability right of the claim is {likely(shown.exceeds)}."
+    above = "" if shown.exceeds is None else f" The probability of more than the claim is {likely(shown.exceeds)}."
     zero = ""
     if posterior.quantity == "eps" and posterior.family.assumption is None:
         zero = (
-            " where nothing leaks and δ is small, nearly all of it still lies above 0, because ε = 0 takes error rates "
+            " Even where nothing leaks, nearly all of it lies above 0 when δ is small, because ε = 0 needs error rates "
             "that add up to 1 within δ."
         )
     return Words(
-        f"How probable each value of {symbol} is, given the guesses and the prior.{mass}{above} The faint line is the "
-        "prior alone: where the two differ, the data have spoken.",
-        f"It is about the {symbol} that this attack reaches, not about the worst one, and it is no confidence "
-        f"statement{':' + zero if zero else '.'}{only_an_estimate(subject.caveat)}",
+        f"How probable each value of {symbol} is, given the guesses and the prior.{mass}{above} The dashed line is the "
+        "prior alone: where the two curves differ, the data made the difference.",
+        f"It describes the {symbol} that this attack reaches, not the largest that any attack could reach, and it is "
+        f"no confidence statement.{zero}{only_an_estimate(subject.caveat)}",
     )
 
 
@@ -251,5 +251,5 @@ CHART = Chart(
     density_of,
     draw,
     words,
-    Also("cdf", "Its distribution function", draw_cdf, folded=True),
+    Also("cdf", "Distribution function", draw_cdf, folded=True),
 )

@@ -55,7 +55,7 @@ class Dependence:
 
 
 def dependence(audit: Audit) -> Dependence | None:
-    """None for one pair a model: there is nothing to see."""
+    """None for one pair per model: there is nothing to see."""
     if audit.pairs_per_model == 1:
         return None
     scores, settings = audit.judged.judged, audit.settings
@@ -159,7 +159,7 @@ def _draw_errors(picture: Picture, shown: Errors, effect: float | None, top: flo
             f"{value:.3g} expected",
         )
     places = [v for v in ticks(float(shown.edges[0]), float(shown.edges[-1]) - 1, 8) if v == int(v)]
-    picture.x_axis(x, y.start, places, [grouped(v) for v in places], "errors of a model")
+    picture.x_axis(x, y.start, places, [grouped(v) for v in places], "errors per model")
     picture.y_label(y, "models")
     return y.start + 2.8 * LINE
 
@@ -185,9 +185,9 @@ def _draw_intervals(picture: Picture, shown: Dependence, y: float) -> float:
 
 def words(subject: Subject, shown: Dependence) -> Words:
     bars = {bar.method: bar for bar in subject.bars}
-    effect = "For a design effect there are too few models, or one bit alone."
+    effect = "There are too few models, or only one bit, for a design effect."
     if "clusters" in bars:
-        effect = "A design effect of 1 is independence; at 2 the guesses are worth half as many."
+        effect = "A design effect of 1 means independence; at 2 the guesses are worth half their number."
     pooled = ""
     if "pooled" in bars:
         pooled = (
@@ -196,8 +196,8 @@ def words(subject: Subject, shown: Dependence) -> Words:
         pooled += "." if bars["pooled"].promise == "guaranteed" else ", but is an estimate here for another reason."
     return Words(
         f"Wrong guesses per model, beside what independent guesses with the same error rates would give. {effect}",
-        "It finds dependence within a model, not its absence, and it corrects the width of an interval, not its place."
-        + pooled,
+        "It can find dependence within a model, not rule it out, and it corrects the width of an interval, not its "
+        "position." + pooled,
     )
 
 

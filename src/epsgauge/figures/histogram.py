@@ -118,7 +118,7 @@ def draw(shown: Histogram, *, prefix: str = "") -> str:
     values = [v for v in ticks(0, most, 3) if v == int(v)]
     names = [grouped(v) for v in values]
     x = Scale(float(shown.edges[0]), float(shown.edges[-1]), margin(names), RIGHT)
-    said = beyond(f"guess 1 from {number(shown.threshold)} on", shown.threshold, x)
+    said = beyond(f"guess 1 at {number(shown.threshold)} or above", shown.threshold, x)
     stem = math.inf if x.holds(shown.threshold) else None
     places = placed([Flag(x(shown.threshold), said, "strong", stem)], 2, WIDTH - 2)
     top = flags_height(places) + LINE + 6
@@ -163,12 +163,13 @@ def _share(part: int, whole: int) -> str:
 
 
 def words(subject: Subject, shown: Histogram) -> Words:
-    part = "Where the two histograms part, the attack can tell."
+    part = "Where the two histograms differ, the attack can tell the bits apart."
     if not (shown.tally.n_positive > 0 and shown.tally.n_negative > 0):
         part = "One bit has no pairs, so there is nothing to compare."
     return Words(
-        f"The scores of all judged pairs, apart by the true bit. From the threshold on the attack says b = 1. {part}",
-        "Histograms that overlap do not mean that nothing leaks: ε is decided by ratios, often in a tail where a few "
+        "The scores of all judged pairs, split by the true bit. At or above the threshold the attack guesses 1. "
+        + part,
+        "Histograms that overlap do not mean that nothing leaks: ε depends on ratios, often in a tail where a few "
         "scores make no visible bar.",
     )
 

@@ -27,7 +27,7 @@ def claim_zone(picture: Picture, claimed: float | None, x: Scale, top: float, bo
     if claimed is None:
         return
     if x.holds(claimed):
-        picture.rect(x(claimed), top, x.end - x(claimed), bottom - top, "fill-red faint", "more than is claimed")
+        picture.rect(x(claimed), top, x.end - x(claimed), bottom - top, "fill-red faint", "more than claimed")
     stem = bottom if x.holds(claimed) else None
     picture.flags(placed([Flag(x(claimed), claim_text(claimed, x), "strong", stem)], 2, WIDTH - 2))
 

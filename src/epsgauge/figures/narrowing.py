@@ -157,10 +157,10 @@ def draw(shown: Narrowing, *, prefix: str = "") -> str:
 def _half_text(shown: Narrowing) -> str:
     """How many models would halve the width, as a sentence."""
     if shown.half is None:
-        return f"With the same rates even {MOST:g} times as many would not halve its width."
+        return f"At the same rates, even {MOST:g} times as many would not halve its width."
     more = shown.half - int(shown.n[-1])
-    many = f"{grouped(shown.half)} judged models, {grouped(more)} more"
-    return f"Half that width needs about {many}, if the rates stay as they are."
+    many = f"{grouped(shown.half)} judged models ({grouped(more)} more)"
+    return f"Halving that width takes about {many}, if the rates stay as they are."
 
 
 def _claim(picture: Picture, claimed: float, x: Scale, y: Scale) -> None:
@@ -175,20 +175,19 @@ def _claim(picture: Picture, claimed: float, x: Scale, y: Scale) -> None:
 
 
 def words(subject: Subject, shown: Narrowing) -> Words:
-    need = "Not even 100 times as many models would halve its width, if both error rates stay."
+    need = "Not even 100 times as many models would halve its width, if both error rates stay the same."
     if shown.half is not None:
-        need = f"Half the width needs about {shown.half} judged models in all; there are {shown.n[-1]} now."
+        need = f"Halving its width takes about {shown.half} judged models in all; there are {shown.n[-1]} now."
     return Words(
-        "The posterior’s interval and median after the first judged models, then more, in the order of their numbers. "
-        + need,
-        "The number needed is a forecast: it assumes that both error rates stay as measured. And who stops where the "
-        f"picture pleases has no level left; only the anytime bound allows that.{only_an_estimate(subject.caveat)}",
+        f"The posterior’s median and interval as judged models were added, in the order of their numbers. {need}",
+        "The number of models is a forecast: it assumes that both error rates stay as measured. Stopping a run because "
+        f"of this picture costs the level; only the anytime bound allows it.{only_an_estimate(subject.caveat)}",
     )
 
 
 CHART = Chart(
     "narrowing",
-    "Model after model",
+    "Model by model",
     "narrowing",
     ("audit",),
     lambda subject: narrowing(subject.audit),

@@ -106,7 +106,7 @@ def percentiles_of(subject: Subject) -> Percentiles:
 
 
 def who_chose(judged: Judged) -> str:
-    """Which models chose the threshold."""
+    """On which models the threshold was chosen."""
     models = judged.fit_models
     if isinstance(judged.choice, SameData):
         return "the judged models themselves"
@@ -115,7 +115,7 @@ def who_chose(judged: Judged) -> str:
     if not isinstance(judged.choice, Split):
         return "fixed beforehand"
     if judged.choice.seed is not None:
-        return f"{len(models)} models, drawn at random"
+        return f"{len(models)} models drawn at random"
     if len(models) == 1:
         return f"model {models[0]}"
     whole = int(models[-1] - models[0]) + 1 == len(models)
@@ -157,7 +157,7 @@ def draw(shown: Percentiles, *, prefix: str = "") -> str:
     """ε at every candidate on the judged models, on those that chose, and which one they chose."""
     j, i = shown.judged, shown.chosen
     at = float(shown.x[i])
-    who = shown.who if shown.who.startswith(("fixed", "moved")) else f"chosen by {shown.who}"
+    who = shown.who if shown.who.startswith(("fixed", "moved")) else f"chosen on {shown.who}"
     words = (
         f"Marked: {shown.axis} {number(at)} ({who}). There the judged models give a median ε of "
         f"{number(float(j.median[i]))}, {percent(shown.level)} interval "
@@ -182,7 +182,7 @@ def draw(shown: Percentiles, *, prefix: str = "") -> str:
     entries = [Entry("box", "fill-blue pale", f"judged models ({j.n_models}): median, {percent(shown.level)}")]
     if shown.fit is not None:
         picture.path(xs, y.all(shown.fit.median), "line-orange curve dash", clip=clip)
-        entries.append(Entry("line", "line-orange curve dash", f"models that chose ({shown.fit.n_models}): median"))
+        entries.append(Entry("line", "line-orange curve dash", f"models that chose it ({shown.fit.n_models}): median"))
     picture.path(xs, y.all(j.median), "line-blue curve", clip=clip)
     if len(xs) <= FEW:
         for a, b in zip(xs, y.all(j.median), strict=True):
@@ -210,10 +210,10 @@ def _room(low: float, high: float) -> tuple[float, float]:
 def words(subject: Subject, shown: Percentiles) -> Words:
     if subject.by_hand:
         return Words(
-            "The ε that every rule would have given: median and interval at each. The marked one was moved by hand "
+            "The ε that every threshold would have given, as median and interval. The marked one was moved by hand "
             "after results were seen.",
-            "No point here is an estimate of anything: one that is picked for its height, by hand or by a search, is "
-            "too high by chance. Only the rule of the declared verdict counts.",
+            "No point here estimates anything: one that is picked for its height, by hand or by a search, is too high "
+            "by chance. Only the rule of the declared verdict counts.",
         )
     judged = subject.audit.judged
     kind = "credible interval" if subject.promise == "credible" else "interval of a posterior"
@@ -223,17 +223,16 @@ def words(subject: Subject, shown: Percentiles) -> Words:
         chose = "The marked one was chosen on the very guesses that are judged."
         counts = "The marked one was picked among them on these guesses; only the simultaneous bound allows for that."
     elif isinstance(judged.choice, Given):
-        chose = "The marked one was given; no model of this audit chose it."
+        chose = "The marked one was fixed beforehand; no model of this audit was used to choose it."
     elif judged.same_models:
         chose = f"The marked one was chosen on {count(len(judged.fit), 'other pair')} of the judged models."
     else:
-        who = "which is not among the judged ones" if n == 1 else "which are not among the judged ones"
-        chose = f"The marked one was chosen on {count(n, 'model')}, {who}."
+        chose = f"The marked one was chosen on {count(n, 'model')} that {'is' if n == 1 else 'are'} not judged."
     return Words(
-        f"The ε that every rule would have given on the judged guesses: median and {kind} at each. {chose}",
-        "The highest point of the judged curve is no estimate of anything: as the best of many it is too high by "
-        f"chance. {counts}{only_an_estimate(subject.caveat)}",
+        f"The ε that every threshold would have given on the judged guesses, as median and {kind}. {chose}",
+        "The highest point of the judged curve estimates nothing: as the best of many, it is too high by chance. "
+        f"{counts}{only_an_estimate(subject.caveat)}",
     )
 
 
-CHART = Chart("percentiles", "Every rule", "attack", ("audit",), percentiles_of, draw, words)
+CHART = Chart("percentiles", "Every threshold", "attack", ("audit",), percentiles_of, draw, words)

@@ -174,29 +174,29 @@ def _draw(shown: Roc, prefix: str, log: bool) -> str:
 
 def words(subject: Subject, shown: Roc) -> Words:
     audit, n0 = subject.audit, int(shown.tally.n_negative)
-    line, above = "Under the claim no attack’s true curve rises above its line. ", " above the line"
+    line, above = "If the claim holds, no attack’s true curve rises above its line. ", " above the line"
     if shown.claim is None:
-        line, above = "There is no claim whose line could be drawn. ", ""
-    dot = "The dot was chosen without these guesses; any other point would be chosen by them."
+        line, above = "There is no claim, so no line is drawn. ", ""
+    dot = "The dot was chosen without these guesses; any other point would be chosen on them."
     if audit.judged.same_data:
         dot = "The dot was chosen on these guesses, as any other point would be."
     elif audit.lost is not None and audit.lost.rule:
-        dot = f"These guesses may have had a say in where the dot is: {audit.lost.why}."
+        dot = f"These guesses may have influenced where the dot is: {audit.lost.why}."
     elif audit.judged.same_models:
-        dot = "The dot was chosen on other pairs of the same models; any other point would be chosen by these guesses."
+        dot = "The dot was chosen on other pairs of the same models; any other point would be chosen on these guesses."
     single = f" The smallest FPR above 0 is {1 / n0:.2g}: one of {n0} guesses."
     hides = (
-        f"{dot} A measured point{above} proves nothing by itself: what the dot is worth the bound says, and the best "
+        f"{dot} A measured point{above} proves nothing by itself: the bound says what the dot is worth, and the best "
         f"of many points is too high by chance.{single}"
     )
     if subject.by_hand:
         hides = (
-            "The dot was moved by hand after results were seen. No point that is picked so refutes anything: the best "
-            "of many points is too high by chance."
+            "The dot was moved by hand after results were seen. A point that is picked this way refutes nothing: the "
+            "best of many points is too high by chance."
         )
     return Words(
-        f"Hits (TPR) against false alarms (FPR) at every threshold; the dot is the rule that is judged. {line}On "
-        "logarithmic axes the few false alarms become visible, where ε is often decided.",
+        f"Hits (TPR) against false alarms (FPR) at every threshold; the dot is the judged rule. {line}"
+        "Logarithmic axes show the part with few false alarms, which often decides ε.",
         hides,
     )
 
@@ -209,6 +209,6 @@ CHART = Chart(
     lambda subject: roc(subject.audit),
     draw,
     words,
-    Also("roclog", "The same, logarithmic", draw_log),
+    Also("roclog", "The same on logarithmic axes", draw_log),
     follows=("threshold",),
 )

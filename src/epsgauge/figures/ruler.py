@@ -161,7 +161,7 @@ def words(subject: Subject, shown: Ruler) -> Words:
         return Words(
             f"The bar is the {percent(subject.level)} credible interval, its mark the median. The lower bound is too "
             f"high for at most {percent((1 - subject.level) / 2)} of such counts, if its assumptions hold.",
-            "Whether they hold cannot be seen from counts. No number here limits what a stronger attack may show.",
+            "Counts alone do not show whether they hold. No number here limits what a stronger attack may show.",
         )
     audit, v = subject.source, subject.source.verdict
     at = ""
@@ -169,12 +169,12 @@ def words(subject: Subject, shown: Ruler) -> Words:
         at = f" All of it is at the claim’s δ = {v.delta:.3g}, not at the audit’s δ = {audit.settings.delta:.3g}."
     claim = "" if audit.claim is None else "The claim is what the pipeline promises. "
     level = f"with a posterior probability of at least {percent(subject.level)}"
-    lies = "lies" if subject.promise == "credible" else "would lie"
+    contains = "contains" if subject.promise == "credible" else "would contain"
     return Words(
-        f"{claim}The lower bound ({METHODS[v.method].label}) {_how_sure(v)}. The other bar is where the ε that this "
-        f"attack reaches {lies} {level}; its mark is the median.{only_an_estimate(subject.caveat)}{_worth(v)}"
+        f"{claim}The lower bound ({METHODS[v.method].label}) {_how_sure(v)}. The other bar {contains} the ε that "
+        f"this attack reaches {level}; its mark is the median.{only_an_estimate(subject.caveat)}{_worth(v)}"
         f"{_different_guesses(audit)}{at}",
-        "Nothing measured here limits the ε of the pipeline from above: another attack, or more models, may show more."
+        "Nothing here limits the ε of the pipeline from above: another attack, or more models, may show more."
         + _place_of_the_claim(v),
     )
 
@@ -203,17 +203,19 @@ def _place_of_the_claim(v: Verdict) -> str:
         return ""
     if v.kind == "underpowered":
         return (
-            f" And that the bound is not above the claim says nothing: if every guess that can be right were right, it "
-            f"would be {number(v.largest)}, still not above it."
+            " That the bound is not above the claim means nothing here: even if every guess that can be right were "
+            f"right, it would be only {number(v.largest)}."
         )
     if v.kind == "not refuted":
-        return " The bound is not above the claim, so this attack does not refute it; that is less than verified."
+        return (
+            " The bound is not above the claim, so this attack does not refute the claim. It does not verify it either."
+        )
     least = {
-        "guaranteed": "is as sure as the bound is",
-        "credible": "is as probable as the posterior says, and no test",
-        "estimate": "is no proof",
+        "guaranteed": "and that is as certain as the bound itself",
+        "credible": "and that is as probable as the posterior says, but it is no test",
+        "estimate": "but that proves nothing",
     }[v.promise]
-    return f" The bound is above the claim, which {least}."
+    return f" The bound is above the claim, {least}."
 
 
 def _different_guesses(audit: Audit) -> str:

@@ -38,7 +38,7 @@ def rests_on(audit: Audit, method: str) -> str:
     if METHODS[method].promise != "guaranteed":
         return pairs
     if several and method not in (*POOLED, "anytime"):
-        pairs = "one pair a model, fixed beforehand"
+        pairs = "one pair per model, fixed beforehand"
     if not failed:
         return pairs
     none = ", or as none where only the surest count" if method in POOLED else ""
