@@ -57,13 +57,12 @@ class LowerEnds:
         """Whether a tally between `least` and `most` may have a lower end above ε ≥ 0; if one has, it is True."""
         if self.method != "bayes":
             return self.at(least) > eps
-        below, above = self._names(least), self._names(most)
-        # lines 0 and 1 are those below R, 2 and 3 those above
-        names = Names(np.concatenate([below.fields[:, :2], above.fields[:, 2:]], axis=1))
+        names = self._names(least).with_upper(self._names(most))
         n = len(least[0])
         inside = self._family(n).distribution(names, np.full(n, eps)).cdf
         # a mean of `least` below R and one of `most` above it: no distribution has that, so it is not computed
-        far = names.fields[5] + np.exp(-eps) * names.fields[11] < (1.0 - self.delta) * np.exp(-eps)
+        x, y = names.means
+        far = x + np.exp(-eps) * y < (1.0 - self.delta) * np.exp(-eps)
         out: Bools = (inside < self.tail * (1.0 + MASS_MARGIN)) | (far[:2].any(axis=0) & far[2:].any(axis=0))
         return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -54,22 +54,21 @@ class Posterior:
     tally: Tally
     family: Family
     prior: Prior = JEFFREYS
+    shape: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", checks.prior(self.prior))
+        if self.prior is not JEFFREYS:
+            object.__setattr__(self, "prior", checks.prior(self.prior))
         if not isinstance(self.tally, Tally):
             raise InvalidInput(f"tally must be a Tally, but got {self.tally!r}. Use eg.Tally(tp=, tn=, fp=, fn=).")
-        checks.broadcast(tally=self.tally.tp, **{self.family.parameter_name: self.family.parameter})
+        shape = checks.broadcast(tally=self.tally.tp, **{self.family.parameter_name: self.family.parameter})
+        object.__setattr__(self, "shape", shape)
 
     # What it is of
 
     @property
     def quantity(self) -> str:
         return self.family.quantity
-
-    @cached_property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.tally.shape, self.family.parameter.shape)
 
     def __getitem__(self, index: Any) -> Posterior:
         if not self.shape:
@@ -210,9 +209,12 @@ class Posterior:
     @cached_property
     def _shapes(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
         """Shapes of the Beta posteriors of FNR and FPR (Eq. 2 of the paper)."""
-        a, b = self.prior
-        t = {c: np.broadcast_to(getattr(self.tally, c), self.shape).ravel() for c in ("tp", "tn", "fp", "fn")}
-        return (t["fn"] + a, t["tp"] + b), (t["fp"] + a, t["tn"] + b)
+        (a, b), t = self.prior, self.tally
+        cells: list[Any] = [t.fn + a, t.tp + b, t.fp + a, t.tn + b]
+        if t.shape != self.shape:
+            cells = [np.broadcast_to(cell, self.shape) for cell in cells]
+        fn, tp, fp, tn = (cell.ravel() for cell in cells)
+        return (fn, tp), (fp, tn)
 
     @cached_property
     def _law(self) -> Law:

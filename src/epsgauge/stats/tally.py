@@ -30,7 +30,7 @@ class Tally:
         cells = {name: checks.counts(name, value) for name, value in (("tp", tp), ("tn", tn), ("fp", fp), ("fn", fn))}
         shape = checks.broadcast(**cells)
         for name, cell in cells.items():
-            full = np.array(np.broadcast_to(cell, shape))
+            full = cell if cell.shape == shape else np.array(np.broadcast_to(cell, shape))
             full.flags.writeable = False
             object.__setattr__(self, name, full)
 
