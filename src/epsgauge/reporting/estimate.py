@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from epsgauge.figures.density import Bar, Density, density
+from epsgauge.figures.density import POINTS, Bar, Density, density
 from epsgauge.reporting import layout
 from epsgauge.reporting.numbers import interval_text, json_ready, percent, probability, short
 from epsgauge.reporting.sketch import sketch
@@ -18,6 +18,9 @@ from epsgauge.stats.cautions import cautions
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.methods import BASELINE, METHODS, QUICK, Intervals, intervals_of
 from epsgauge.stats.posterior import Posterior
+
+# Points of the curve that is shown in at most 64 columns.
+SKETCHED = 200
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,12 @@ class Answer:
     def exceeds(self) -> float | None:
         return None if self.claimed is None else float(self.posterior.exceeds(self.claimed))
 
-    def picture(self) -> Density:
+    def picture(self, *, points: int = POINTS) -> Density:
         bars = [
             Bar(row.method, METHODS[row.method].label, row.promise, float(row.low), float(row.high))
             for row in self.intervals
         ]
-        return density(self.posterior, level=self.level, claimed=self.claimed, bars=bars)
+        return density(self.posterior, level=self.level, claimed=self.claimed, bars=bars, points=points)
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
@@ -96,7 +99,7 @@ def show(answer: Answer, console: Console) -> None:
     console.print(_table(result, console.width))
     console.print(_facts(answer))
     console.print()
-    for line in sketch(answer.picture(), width=min(64, max(30, console.width - 24))):
+    for line in sketch(answer.picture(points=SKETCHED), width=min(64, max(30, console.width - 24))):
         console.print(Text("  " + line), no_wrap=True, crop=True)
     console.print()
     layout.notes(result.rows, console)
