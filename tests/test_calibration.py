@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from command_line import ask
 from scipy import special, stats
-from typer.testing import CliRunner
 
 from epsgauge.auditing.calibration import calibrate
 from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_exact import enumerated
 from epsgauge.auditing.calibration_scenarios import SCENARIOS, Evidence
 from epsgauge.auditing.calibration_sources import LaplaceScores, NormalScores
-from epsgauge.cli.main import app
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.laplace import Laplace
@@ -161,9 +160,8 @@ def test_a_broken_method_fails(monkeypatch):
         assert calibrate(honest, scenarios=(VERTEX,), **how).passed
         assert calibrate(lying, scenarios=(VERTEX,), **how).passed is False
     monkeypatch.setitem(METHODS, "bayes", replace(METHODS["bayes"], promise="guaranteed"))
-    done = CliRunner().invoke(app, ["calibrate", "bayes", "--exact"])
-    assert done.exit_code == 1
-    assert "FAIL: above ε too often in 9 of 13 scenarios" in " ".join(done.output.split())
+    out = ask("calibrate", "bayes", "--exact", code=1)
+    assert "FAIL: above ε too often in 9 of 13 scenarios" in " ".join(out.split())
 
 
 def test_nothing_fails_outside_of_its_assumptions():
@@ -240,18 +238,14 @@ def test_errors():
 
 
 def test_command():
-    done = CliRunner().invoke(app, ["calibrate", "clopper-pearson", "--exact"])
-    assert done.exit_code == 0
-    words = " ".join(done.output.split())
+    words = " ".join(ask("calibrate", "clopper-pearson", "--exact").split())
     assert "PASS: above ε in at most 5 % in all 11 scenarios" in words
     assert "outside a not so here: the number of samples was fixed beforehand" in words
     assert "7.42" in words
 
 
 def test_command_json():
-    done = CliRunner().invoke(app, ["calibrate", "jeffreys", "--runs", "3", "--seed", "5", "--level", "0.9", "--json"])
-    assert done.exit_code == 0
-    found = json.loads(done.stdout)
+    found = json.loads(ask("calibrate", "jeffreys", "--runs", 3, "--seed", 5, "--level", 0.9, "--json"))
     assert (found["method"], found["passed"], found["level"], found["runs"], found["seed"]) == (
         "jeffreys",
         None,

@@ -2,17 +2,14 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from command_line import ask, process, refused, told
 
 import epsgauge as eg
 from epsgauge.bounds.exact import exact_lower_bound
-from epsgauge.cli.main import app
 from epsgauge.runner.executors import InProcess
 
 PLAN = """
@@ -43,22 +40,6 @@ CANARY = 'challenge = "explicit"\ncanaries = "zeros"'
 
 def plan_text(name="leaky", n_models=360, eps=2.0, m=1, challenge=CANARY, attack="difference"):
     return PLAN.format(name=name, n_models=n_models, eps=eps, m=m, challenge=challenge, attack=attack)
-
-
-def ask(*args, code=0, text=None):
-    result = CliRunner().invoke(app, [str(a) for a in args], input=text, catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result.stdout
-
-
-def refused(*args):
-    """Run for real: exit 2, one sentence on standard error, no traceback."""
-    done = subprocess.run([sys.executable, "-m", "epsgauge", *map(str, args)], capture_output=True, text=True)
-    assert done.returncode == 2, done
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: ")
-    assert "Traceback" not in done.stderr
-    return done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -257,10 +238,9 @@ def test_init_writes_what_runs_unchanged(tmp_path, kind):
     small = re.sub(r"n_models = \d+", "n_models = 24", re.sub(r"fit_models = \d+", "fit_models = 8", text))
     assert small != text
     (folder / "plan.toml").write_text(small)
-    done = subprocess.run(  # a process of its own: all three have a module mypipeline
-        [sys.executable, "-m", "epsgauge", "run", folder / "plan.toml", "-o", tmp_path / "run", "--json"],
-        capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
+    # a process of its own: all three have a module mypipeline
+    run = ["run", folder / "plan.toml", "-o", tmp_path / "run", "--workers", 1, "--json"]
+    done = process(*run, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["n_done"] == 24
     assert "Warning" not in done.stderr
@@ -328,12 +308,7 @@ def corner(tmp_path_factory):
 def test_bad_input(corner, monkeypatch, case):
     args, sentence = BAD[case]
     monkeypatch.chdir(corner)
-    if case in ("no plan", "a damaged store"):  # for real, to see exit code and streams
-        said = refused(*args)
-    else:
-        with pytest.raises(eg.EpsgaugeError) as error:
-            CliRunner().invoke(app, args, catch_exceptions=False)
-        said = str(error.value)
+    said = refused(*args, by=process if case == "a damaged store" else told)
     assert sentence in said
     assert "\n" not in said.strip()
     assert eg.Run.open(corner / "good").n_done == 80  # nothing is lost
@@ -404,8 +379,7 @@ def test_what_training_prints_is_not_in_the_answer(tmp_path):
     )
     text = plan_text(n_models=62, challenge="", attack="loss").replace('"laplace"\neps = 2.0', '"chatty:observe"')
     (tmp_path / "plan.toml").write_text(text)
-    args = ["run", tmp_path / "plan.toml", "-o", tmp_path / "run", "--json", "--workers", "1"]
-    done = subprocess.run([sys.executable, "-m", "epsgauge", *args], capture_output=True, text=True)
+    done = process("run", tmp_path / "plan.toml", "-o", tmp_path / "run", "--json", "--workers", 1)
     assert json.loads(done.stdout)["n_done"] == 62
     assert "epoch 2" in done.stderr
 
@@ -429,6 +403,6 @@ def test_fit_models_played_again_after_a_look_lose_the_level(tmp_path):
 
 
 def test_a_gate_that_could_not_have_failed_says_so(runs):
-    done = CliRunner().invoke(app, ["audit", str(runs / "leaky"), "--fail-above", "50"], catch_exceptions=False)
-    assert done.exit_code == 0
+    done = told("audit", runs / "leaky", "--fail-above", 50)
+    assert done.returncode == 0
     assert "this gate could not have failed: so few models show at most ε = 4." in done.stderr
