@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from test_audit import CLAIM, FAILING, Breaks, Pairs, pairs_plan, plan, played, responses, small_plan, stopped
+from tiny_runs import CLAIM, FAILING, Breaks, Pairs, pairs_plan, plan, played, responses, small_plan, stopped
 
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.stopping import StopWhen

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from command_line import ask
 from scipy import stats
-from test_audit import Pairs, pairs_plan, plan, played
+from tiny_runs import Pairs, pairs_plan, plan, played
 
 import epsgauge as eg
 from epsgauge.auditing import curve

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy import special
-from test_audit import Pairs, pairs_plan, plan, played, responses, small_plan, stopped
+from tiny_runs import Pairs, pairs_plan, plan, played, responses, small_plan, stopped
 
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.forecast import forecast

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_audit import pairs_plan, played
+from tiny_runs import pairs_plan, played
 
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.forecast import forecast

@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from command_line import ask
 from markdown_it import MarkdownIt
-from test_audit import Breaks, pairs_plan, plan, played
-from test_cli_runs import ask
+from tiny_runs import CLAIM, Breaks, pairs_plan, plan, played
 
 import epsgauge as eg
 from epsgauge.auditing.compare import compare
@@ -35,7 +35,6 @@ HOSTILE = "<script>alert(1)</script> | **b** [l](http://e.org) `c`\n# head"
 TALLY = eg.Tally(tp=31, tn=996, fp=5, fn=968)
 FEW = eg.Tally(tp=9, tn=27, fp=3, fn=21)
 TABLE = ("table", "thead", "tbody", "tr", "th", "td")
-CLAIM = {"claimed_delta": 1e-5, "claimed_adjacency": "substitute"}
 
 
 class Tags(HTMLParser):

@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from tiny_runs import pairs_plan, plan, played, stopped
 
 import epsgauge as eg
 from epsgauge.auditing.audit import audit_run
@@ -32,69 +33,26 @@ from epsgauge.reporting.viewer.said import said
 from epsgauge.reporting.viewer.seen import UNLOGGED
 from epsgauge.reporting.viewer.server import Viewer, serve
 from epsgauge.reporting.viewer.show import Show, _controls
-from epsgauge.runner.executors import InProcess
-from epsgauge.runner.progress import Watch
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 STATIC = Path(explore.__file__).parent / "static"
 
 
-class Losses:
-    """Losses of members are lower."""
-
-    gap = 1.5
-
-    def train(self, data, *, seed, size=None):
-        return set(np.asarray(data[0]).tolist()), seed
-
-    def losses(self, model, points):
-        members, seed = model
-        ids = np.asarray(points[0])
-        return np.random.default_rng(seed).normal(size=len(ids)) - self.gap * np.isin(ids, list(members))
+def of_losses(name, seed, n_models=60, m=1, shift=1.5, **audit):
+    return pairs_plan(m, shift=shift, name=name, seed=seed, n_models=n_models, audit={"attack": "percentile", **audit})
 
 
-class Clear(Losses):
-    """By so much that a few models show it."""
-
-    gap = 6.0
-
-
-def of_losses(name, seed, n_models=60, pairs_per_model=1, trainer=Losses, **audit):
-    game = {"train_size": 20, "reference_size": 19, "pairs_per_model": pairs_per_model}
-    data = {"use": "zeros", "size": 200}
-    return eg.Plan(name=name, seed=seed, n_models=n_models, data=data, trainer=trainer(), game=game, audit=audit)
+def judged_plan(name="rr", audit=None, **more):
+    """By a method that takes no time."""
+    return plan(name=name, audit={"verdict_method": "clopper-pearson", **(audit or {})}, **more)
 
 
 def small(n_models=12):
-    return plan(n_models=n_models, audit={"rule": "given", "threshold": 0.0})
-
-
-def plan(name="rr", n_models=60, seed=0, attack="difference", audit=None, **game):
-    own = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros", **game}
-    return eg.Plan(
-        name=name,
-        seed=seed,
-        n_models=n_models,
-        data="zeros",
-        trainer={"use": "randomised-response", "eps": 1.0},
-        game=own,
-        audit={"attack": attack, "verdict_method": "clopper-pearson", **(audit or {})},
-    )
+    return judged_plan(n_models=n_models, audit={"rule": "given", "threshold": 0.0})
 
 
 def play(a_plan, out, stop_after=None):
-    class Stop(Watch):
-        left = stop_after or 10**9
-
-        def finished_one(self, outcome, progress):
-            self.left -= 1
-            if not self.left:
-                raise KeyboardInterrupt
-
-    try:
-        return eg.run(a_plan, out=out, executor=InProcess(), watch=Stop())
-    except KeyboardInterrupt:
-        return eg.Run.open(out)
+    return stopped(a_plan, out, stop_after) if stop_after else played(a_plan, out)
 
 
 class Answer:
@@ -158,11 +116,11 @@ class Served:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    play(plan(), folder / "whole")
-    play(plan(HOSTILE, seed=1), folder / "deep" / 'a"b<i>&c')
+    play(judged_plan(), folder / "whole")
+    play(judged_plan(HOSTILE, seed=1), folder / "deep" / 'a"b<i>&c')
     play(of_losses("percentile", 2, verdict_method="clopper-pearson"), folder / "percentile")
-    play(plan("other", adjacency="add-remove", seed=3), folder / "other")
-    play(plan("half"), folder / "half", stop_after=40)
+    play(judged_plan("other", adjacency="add-remove", seed=3), folder / "other")
+    play(judged_plan("half"), folder / "half", stop_after=40)
     (folder / "broken").mkdir()
     (folder / "broken" / "store.sqlite").write_bytes(b"no database at all" * 100)
     return folder
@@ -404,7 +362,7 @@ def test_the_list_shows_every_run_and_no_result(client, runs):
 
 
 def test_a_verdict_in_the_list_is_one_look_a_session(tmp_path):
-    done = play(plan(), tmp_path / "a")
+    done = play(judged_plan(), tmp_path / "a")
     with Served(tmp_path) as here:
         cell = here.client.get("/api/verdict", id="a").json["html"]
         found = audit_run(done)
@@ -439,7 +397,7 @@ def test_the_folder_may_be_a_run_itself(tmp_path):
 
 
 def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
-    play(plan(), tmp_path / "a", stop_after=40)
+    play(judged_plan(), tmp_path / "a", stop_after=40)
     with Served(tmp_path) as here:
         client = here.client
         page = client.get("/run", id="a").text
@@ -456,7 +414,7 @@ def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
         assert "holds at every moment" in found["parts"]["verdict"]
         client.get("/api/explore", id="a", log_delta=-3)
         assert looks(tmp_path / "a") == ["view"]
-        play(plan(), tmp_path / "a", stop_after=10)
+        play(judged_plan(), tmp_path / "a", stop_after=10)
         client.get("/api/explore", id="a", log_delta=-4)
         assert looks(tmp_path / "a") == ["view"]  # sliders are about what the page shows
         client.get("/api/results", id="a")
@@ -469,7 +427,7 @@ def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
 
 
 def test_too_few_models_to_judge_is_a_sentence(tmp_path):
-    play(plan(), tmp_path / "a", stop_after=8)
+    play(judged_plan(), tmp_path / "a", stop_after=8)
     with Served(tmp_path) as here:
         here.client.post("/api/open", id="a")
         answer = here.client.get("/api/results", id="a")
@@ -527,7 +485,7 @@ def cases(tmp_path_factory):
     folder, audits = tmp_path_factory.mktemp("cases"), Audits()
     found = {}
     for name, (m, stop_after, audit, _) in CASES.items():
-        play(of_losses(name, 2, 24, m, Clear, **audit), folder / name, stop_after)
+        play(of_losses(name, 2, 24, m, 6.0, **audit), folder / name, stop_after)
         found[name] = audits.of(folder / name)
     return found
 
