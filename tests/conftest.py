@@ -1,6 +1,8 @@
 """Settings that all tests share."""
 
+import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +11,9 @@ from hypothesis import settings
 # The same examples in every run, and no limit on time: machines are shared.
 settings.register_profile("epsgauge", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("epsgauge")
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+REQUIRED = os.environ.get("EPSGAUGE_BROWSER") == "required"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,3 +28,33 @@ def quick_seeds():
             if hasattr(module, "traceback"):
                 patch.setattr(module, "traceback", SimpleNamespace(format_stack=list))
         yield
+
+
+def _missing():
+    """Why there is no browser; None if there is one."""
+    if not CHROMIUM.exists():
+        return f"there is no {CHROMIUM}: `make browser` installs it"
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        return "Playwright is not installed: pip install playwright"
+    return None
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium, driven by Playwright; where it is missing, tests skip and say why.
+
+    For one file at a time: Playwright's event loop occupies its thread, and the next file may have one of its own.
+    """
+    missing = _missing()
+    if missing and REQUIRED:
+        pytest.fail(f"EPSGAUGE_BROWSER=required, but {missing}")
+    if missing:
+        pytest.skip(missing)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield chromium
+        chromium.close()

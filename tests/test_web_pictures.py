@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,6 @@ from epsgauge.figures.labels import Flag, placed, wide
 from epsgauge.figures.scales import Scale, decades, grouped, power_name, tick_names, ticks
 from epsgauge.scores.rules import judge
 
-CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<script>alert('1')</script> & \"long\" " + "name " * 12
 
 
@@ -293,31 +291,20 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll('svg.eg text')].ma
 }))"""
 
 
-def test_no_text_overlaps_or_is_cut_off(pictures: dict[str, dict[str, str]], tmp_path: Path) -> None:
-    if not CHROMIUM.exists() and os.environ.get("EPSGAUGE_BROWSER") != "required":
-        pytest.skip("there is no /usr/bin/chromium: `make browser` installs it")
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+def test_no_text_overlaps_or_is_cut_off(pictures: dict[str, dict[str, str]], tmp_path: Path, browser: Any) -> None:
     figures = "".join(f"<figure>{picture}</figure>" for case in pictures.values() for picture in case.values())
     page = tmp_path / "gallery.html"
     page.write_text(
         f"<!doctype html><meta charset=utf-8><style>{web.STYLE}body,figure{{margin:0}}</style>{figures}",
         encoding="utf-8",
     )
-    options = {
-        "executable_path": str(CHROMIUM),
-        "args": ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-    }
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(**options)
-        try:
-            tab = browser.new_page()
-            said: list[str] = []
-            tab.on("console", lambda message: said.append(message.text))
-            tab.goto(page.as_uri())
-            for width in (340, 390, 500, 760):
-                tab.set_viewport_size({"width": width, "height": 800})
-                assert tab.evaluate(OVERLAPS) == [], width
-                assert tab.evaluate(SMALLEST) >= 11.9, width
-            assert said == []
-        finally:
-            browser.close()
+    tab = browser.new_page()
+    said: list[str] = []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.goto(page.as_uri())
+    for width in (340, 390, 500, 760):
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert tab.evaluate(OVERLAPS) == [], width
+        assert tab.evaluate(SMALLEST) >= 11.9, width
+    assert said == []
+    tab.close()
