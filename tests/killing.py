@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from patience import until
+
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
 
 Parts = dict[str, Any]
 PIPELINES = Path(__file__).parent / "pipelines"
-PATIENCE = 60.0  # seconds until something that must happen is taken to have failed
 # A run that says each model that it has stored, and pauses after `limit`, so that it cannot end before it is killed.
 CHILD = """
 import json, sys, time
@@ -124,15 +125,13 @@ def n_done(out: Path) -> int:
 
 def wait_until_gone(group: int) -> None:
     """Workers whose parent was killed end by themselves."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
+
+    def gone() -> bool:
         listed = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
         rows = [line.split() for line in listed.splitlines()]
-        if not any(int(pgid) == group and not stat.startswith("Z") for pgid, stat in rows):
-            return
-        if time.monotonic() > deadline:
-            raise RuntimeError("workers outlived their parent")
-        time.sleep(0.05)
+        return not any(int(pgid) == group and not stat.startswith("Z") for pgid, stat in rows)
+
+    until(gone, "workers end after their parent")
 
 
 def rows(out: Path) -> list[tuple[object, ...]]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE, until
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
@@ -569,15 +570,12 @@ def test_ctrl_c_in_a_terminal_ends_a_run_and_its_workers(tmp_path):
         for _ in range(5):
             child.stdout.readline()
         os.killpg(child.pid, signal.SIGINT)
-        _, errors = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=PATIENCE)
     assert (child.returncode, errors) == (130, "")
     a_run = Run.open(tmp_path)
     assert a_run.n_done >= 5
     assert (a_run.n_failed, a_run.complete, a_run.status()["running"]) == (0, False, False)
-    deadline = time.monotonic() + 30
-    while group_lives(child.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not group_lives(child.pid), "workers end with the run")
 
 
 def group_lives(group):

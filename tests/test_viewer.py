@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from tiny_runs import pairs_plan, plan, played, stopped
 
 import epsgauge as eg
@@ -73,7 +74,7 @@ class Client:
         self.port, self.cookie = port, None
 
     def send(self, method, path, headers=None, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         sent = {**({"Cookie": self.cookie} if self.cookie else {}), **(headers or {})}
         try:
             connection.request(method, path, body=body, headers=sent)
@@ -903,7 +904,7 @@ def test_ctrl_c_ends_it_quietly(tmp_path):
         assert client.enter(address).status == 303
         assert client.get("/").status == 200
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 0
     assert err == ""
     assert address.partition("token=")[2] not in out

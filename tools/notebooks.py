@@ -19,8 +19,9 @@ NOTEBOOKS = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
 def problems(path: Path, scratch: str) -> list[str]:
     """What is wrong with what a notebook shows, one sentence each; a cell that fails raises."""
     notebook = nbformat.read(path, as_version=4)
-    # no limit on time: the machine may be busy
-    nbclient.NotebookClient(notebook, timeout=None, resources={"metadata": {"path": scratch}}).execute()
+    resources = {"metadata": {"path": scratch}}
+    # without limits that a busy machine could reach
+    nbclient.NotebookClient(notebook, timeout=None, startup_timeout=600, resources=resources).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     kinds = {output.output_type for output in outputs}
     shown = [output.data for output in outputs if "data" in output]

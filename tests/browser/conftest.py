@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 import pytest
+from patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +14,7 @@ def watched(browser):
     def make():
         problems = []
         context = browser.new_context(viewport={"width": 1280, "height": 900})
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(1000 * PATIENCE)
         shown = context.new_page()
         shown.on("console", lambda said: problems.append(said.text) if said.type in ("error", "warning") else None)
         shown.on("pageerror", lambda error: problems.append(str(error)))
