@@ -19,6 +19,30 @@ from epsgauge.trainers.mechanism import RandomisedResponseTrainer
 
 CLAIM = {"claimed_delta": 1e-5, "claimed_adjacency": "substitute"}  # goes with claimed_eps
 FAILING = (3, 21, 22, 25)  # the first of them is a model that chooses the rule
+TEXT = """
+name = "{name}"
+seed = 3
+n_models = {n_models}
+
+[data]
+use = "zeros"
+size = 60
+
+[trainer]
+use = "laplace"
+eps = {eps}
+
+[game]
+train_size = 20
+reference_size = 10
+pairs_per_model = {m}
+{challenge}
+
+[audit]
+attack = "{attack}"
+fit_models = 60
+"""
+CANARY = 'challenge = "explicit"\ncanaries = "zeros"'
 
 
 @dataclass(frozen=True)
@@ -69,6 +93,11 @@ def pairs_plan(m=4, *, shift=1.0, **kw):
     """Several pairs of ordinary points a model."""
     own = {"pairs_per_model": m, "challenge": "average", "canaries": None, "train_size": 20, **kw}
     return plan(Pairs(shift), **{"audit": {"attack": "percentile"}, "data": {"use": "zeros", "size": 200}, **own})
+
+
+def plan_text(name="leaky", n_models=360, eps=2.0, m=1, challenge=CANARY, attack="difference"):
+    """A plan as TOML, for the command line."""
+    return TEXT.format(name=name, n_models=n_models, eps=eps, m=m, challenge=challenge, attack=attack)
 
 
 def played(a_plan, out, watch=None):
