@@ -6,12 +6,15 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests docs browser figures oracle benchmark soak proofs clean
+.PHONY: demo test lint types imports tests docs notebook browser figures oracle benchmark soak proofs clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
 
-test: lint types imports tests
+# Steps with one process run two at a time; then the tests have all cores.
+test: $(VENV)/installed
+	$(MAKE) --jobs 2 lint types imports docs notebook
+	$(MAKE) tests
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -26,9 +29,14 @@ imports: $(VENV)/installed
 tests: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-# The documentation as a site in build/docs; a warning is an error
+# The documentation as a site in build/docs; a warning is an error, also one of a page that an earlier build has read
 docs: $(VENV)/installed
-	$(BIN)/sphinx-build -W -q -b html -d build/doctrees docs build/docs
+	$(BIN)/sphinx-build -W -E -q -b html -d build/doctrees docs build/docs
+	$(BIN)/python tools/check_site.py build/docs
+
+# The notebooks of examples/, from the first cell to the last
+notebook: $(VENV)/installed
+	$(BIN)/python tools/notebooks.py
 
 # A browser for the tests of report and viewer, which skip without one
 browser:

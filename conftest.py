@@ -3,9 +3,9 @@
 import doctest
 import os
 import shlex
-import subprocess
-import sys
+from contextlib import chdir
 from pathlib import Path
+from unittest import mock
 
 from sybil import Example, Sybil
 from sybil.document import PythonDocStringDocument
@@ -17,19 +17,24 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 # Wide enough for the tables, without colours.
-ENVIRONMENT = {**os.environ, "COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+ENVIRONMENT = {"COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
 
 
 def run_console(example: Example) -> str | None:
-    """Run each `$ epsgauge ...` line and compare what it prints; a line `...` stands for any lines."""
+    """Run each `$ epsgauge ...` line and compare what it prints; a line `...` stands for any lines.
+
+    Those of the README run as processes of their own, as a reader would start them; others in this process.
+    """
+    from command_line import process, told  # here: loading the command line slows the start of every worker
+
+    by = process if Path(example.path).name == "README.md" else told
     for block in ("\n" + example.parsed).split("\n$ ")[1:]:
         command, _, expected = block.partition("\n")
         words = shlex.split(command)
         if words[0] != "epsgauge":
             return f"only epsgauge commands are run, not {command!r}: use a bash block for others"
-        done = subprocess.run(
-            [sys.executable, "-m", *words], capture_output=True, text=True, env=ENVIRONMENT, cwd=Path(__file__).parent
-        )
+        with chdir(Path(__file__).parent), mock.patch.dict(os.environ, ENVIRONMENT):
+            done = by(*words[1:])
         printed = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).rstrip().split("\n"))
         checker = doctest.OutputChecker()
         flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE if "..." in expected else 0

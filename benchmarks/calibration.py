@@ -21,8 +21,8 @@ from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_result import Certificate, ScenarioResult
 from epsgauge.auditing.calibration_scenarios import Scenario
 from epsgauge.auditing.calibration_sources import Answers, LaplaceScores, NormalScores
+from epsgauge.methods.table import METHODS
 from epsgauge.stats.arrays import Floats
-from epsgauge.stats.methods import METHODS
 
 LEVEL = 0.95
 ENVIRONMENT = Path(__file__).parent.parent / ".venv-peers"
@@ -96,22 +96,22 @@ def peers(names: list[str], runs: int, slow_runs: int, limit: float) -> None:
     python = _environment()
     print(f"{'':32}{'above rule':>12}{'mechanism':>11}{'mean':>8}{'runs':>6}")
     for scenario in PEER_SCENARIOS:
-        evidence = scenario.draw(runs, 0, fair=True)
+        drawn = scenario.draw(runs, 0, fair=True)
         rule, truth = (
             float(scenario.source.rule_eps(scenario.threshold, scenario.delta)),
             scenario.source.eps_at(scenario.delta, 1),
         )
         print(f"{scenario.name}, ε of the rule {rule:.3f}, of the mechanism {truth:.3f}, δ = {scenario.delta:g}")
         for name in OURS:
-            low, thresholds = Bounder.of(name, LEVEL).bounds(evidence, scenario.delta)
+            low, thresholds = Bounder.of(name, LEVEL).bounds(drawn, scenario.delta)
             of_rule = scenario.source.rule_eps(thresholds, scenario.delta)
             _line(f"epsgauge, {name}", low, of_rule, truth)
         with tempfile.TemporaryDirectory() as folder:
             draws = Path(folder) / "draws.npz"
             np.savez(
                 draws,
-                scores=evidence.scores[:, :, 0],
-                bits=evidence.bits[:, :, 0],
+                scores=drawn.scores[:, :, 0],
+                bits=drawn.bits[:, :, 0],
                 delta=scenario.delta,
                 threshold=scenario.threshold,
             )

@@ -161,14 +161,13 @@ def fill(folder: Path, n_stored: int) -> dict[str, np.ndarray]:
     arrays = {
         "bits": rng.integers(0, 2, size=(n_stored, m)),
         "pairs": rng.integers(0, 10**5, size=(n_stored, m, 2)),
-        "loss0": rng.normal(size=(n_stored, m)),
-        "loss1": rng.normal(size=(n_stored, m)),
+        "loss": rng.normal(size=(n_stored, m, 2)),
         "reference": np.sort(rng.normal(size=(n_stored, REFERENCE)), axis=1),
     }
     with Store.create(folder / FILE, first_entries(plan, Prepared("", None, (), None))) as store:
         for i in range(n_stored):
             a = {name: array[i] for name, array in arrays.items()}
-            store.add(Outcome(i, i, a["bits"], a["pairs"], 1.0, a["loss0"], a["loss1"], a["reference"]))
+            store.add(Outcome(i, i, a["bits"], a["pairs"], 1.0, {name: a[name] for name in ("loss", "reference")}))
     return arrays
 
 
@@ -181,7 +180,7 @@ def open_store(path: str) -> None:
             size = sum(loaded[name].nbytes for name in loaded)
     else:
         signals = Run.open(path).signals()
-        size = signals.loss1.nbytes
+        size = signals["loss"].nbytes
     print(json.dumps([time.perf_counter() - start, peak_megabytes(), before, size]))
 
 

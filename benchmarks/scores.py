@@ -24,11 +24,11 @@ from epsgauge.bounds.guesses import all_guesses
 from epsgauge.bounds.one_run import one_run_fdp_eps
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.simultaneous import Rules, simultaneous_lower_bound
+from epsgauge.methods.table import QUICK
 from epsgauge.scores.rules import Given, judge
 from epsgauge.scores.search import search
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Floats
-from epsgauge.stats.methods import QUICK
 
 ROWS = 10**6
 ROUNDS = 5

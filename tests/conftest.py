@@ -1,7 +1,60 @@
 """Settings that all tests share."""
 
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 from hypothesis import settings
 
 # The same examples in every run, and no limit on time: machines are shared.
 settings.register_profile("epsgauge", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("epsgauge")
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+REQUIRED = os.environ.get("EPSGAUGE_BROWSER") == "required"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_seeds():
+    """Seeds of torch without the stack that it formats for each kind of device: 1 ms a model, as deep as tests are.
+
+    The stack is only shown when a device cannot be initialised. Tests that run before torch is loaded go without.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for device in ("cuda", "xpu", "mtia"):
+            module = sys.modules.get(f"torch.{device}")
+            if hasattr(module, "traceback"):
+                patch.setattr(module, "traceback", SimpleNamespace(format_stack=list))
+        yield
+
+
+def _missing():
+    """Why there is no browser; None if there is one."""
+    if not CHROMIUM.exists():
+        return f"there is no {CHROMIUM}: `make browser` installs it"
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        return "Playwright is not installed: pip install playwright"
+    return None
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium, driven by Playwright; where it is missing, tests skip and say why.
+
+    For one file at a time: Playwright's event loop occupies its thread, and the next file may have one of its own.
+    """
+    missing = _missing()
+    if missing and REQUIRED:
+        pytest.fail(f"EPSGAUGE_BROWSER=required, but {missing}")
+    if missing:
+        pytest.skip(missing)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield chromium
+        chromium.close()

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from patience import until
+
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
 
 Parts = dict[str, Any]
 PIPELINES = Path(__file__).parent / "pipelines"
-PATIENCE = 60.0  # seconds until something that must happen is taken to have failed
 # A run that says each model that it has stored, and pauses after `limit`, so that it cannot end before it is killed.
 CHILD = """
 import json, sys, time
@@ -74,7 +75,8 @@ class Kill:
 
 def start(out: Path, n_models: int, workers: int, limit: int = 0, parts: Parts = ALONE) -> subprocess.Popen[str]:
     words = [sys.executable, "-c", CHILD, str(out), json.dumps(parts), str(n_models), str(workers), str(limit)]
-    environment = {**os.environ, "PYTHONPATH": str(PIPELINES), "OMP_NUM_THREADS": "1"}
+    path = os.pathsep.join([str(PIPELINES), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     errors = subprocess.DEVNULL if limit else None  # after a kill loky says what it cleans up
     return subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment, start_new_session=True
@@ -124,21 +126,19 @@ def n_done(out: Path) -> int:
 
 def wait_until_gone(group: int) -> None:
     """Workers whose parent was killed end by themselves."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
+
+    def gone() -> bool:
         listed = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
         rows = [line.split() for line in listed.splitlines()]
-        if not any(int(pgid) == group and not stat.startswith("Z") for pgid, stat in rows):
-            return
-        if time.monotonic() > deadline:
-            raise RuntimeError("workers outlived their parent")
-        time.sleep(0.05)
+        return not any(int(pgid) == group and not stat.startswith("Z") for pgid, stat in rows)
+
+    until(gone, "workers end after their parent")
 
 
 def rows(out: Path) -> list[tuple[object, ...]]:
     """Every model with its signals as stored, bit for bit."""
     connection = sqlite3.connect(out / FILE)
-    columns = "idx, state, seed, error, bits, pairs, loss0, loss1, reference"
+    columns = "idx, state, seed, error, bits, pairs, signals"
     found = connection.execute(f"SELECT {columns} FROM models ORDER BY idx").fetchall()
     connection.close()
     return found

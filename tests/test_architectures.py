@@ -160,7 +160,7 @@ def test_a_transformer_is_fine_tuned(encoders, points, kind, trainer):
     pretrained._read.cache_clear()
     with beside(encoders[kind].parent):
         assert fine.group(data, size=len(LABELS)) is None
-        losses = [observed(fine, data, data, len(LABELS), seed=s, size=len(LABELS)) for s in (1, 1, 2)]
+        losses = [observed(fine, data, data, len(LABELS), seed=s, size=len(LABELS))["loss"] for s in (1, 1, 2)]
     np.testing.assert_array_equal(losses[0], losses[1])
     assert np.abs(losses[0] - losses[2]).max() > 1e-3
 

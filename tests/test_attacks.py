@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epsgauge.attacks import percentile
-from epsgauge.attacks.table import ATTACKS, attack_named
+from epsgauge.attacks.attack import Attack
+from epsgauge.attacks.table import ATTACKS, attack_of
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
 from epsgauge.scores.rules import Given, judge
@@ -29,21 +30,27 @@ def signals(n=6, m=3, r=9, *, adjacency="substitute", sees="pair", seed=0, value
         models=np.arange(n) * 2 + 5,
         bits=rng.integers(0, 2, (n, m)),
         pairs=np.zeros((n, m, 2), np.int64),
-        loss0=np.full((n, m), np.nan) if adjacency == "add-remove" else losses[0],
-        loss1=losses[1],
-        reference=np.sort(reference, axis=1),
+        channels={
+            "loss": np.stack([np.full((n, m), np.nan) if adjacency == "add-remove" else losses[0], losses[1]], axis=-1),
+            "reference": np.sort(reference, axis=1),
+        },
         adjacency=adjacency,
         sees=sees,
     )
+
+
+def swapped(seen):
+    """z0 and z1 exchanged."""
+    return replace(seen, channels={**seen.channels, "loss": seen["loss"][..., ::-1]})
 
 
 def guesses_in_the_papers_words(seen, alpha):
     """For each model take the percentile of its reference losses; a loss strictly below it is a member's."""
     out = []
     for i in range(len(seen)):
-        reference = sorted(seen.reference[i].tolist())
+        reference = sorted(seen["reference"][i].tolist())
         k = math.floor(Fraction(str(alpha)) * (len(reference) + 1) / 100)
-        out.append([int(loss < reference[k - 1]) for loss in seen.loss1[i]])
+        out.append([int(loss < reference[k - 1]) for loss in seen["loss"][i, :, 1]])
     return np.array(out)
 
 
@@ -60,27 +67,30 @@ def test_the_columns_of_an_attacks_scores(name):
 
 
 def test_attacks_by_name():
-    assert attack_named("loss") is ATTACKS["loss"]
-    sentence = "attack must be one of percentile, loss, difference, but got 'percentil'. Did you mean \"percentile\"?"
+    assert attack_of("loss") is ATTACKS["loss"]
+    sentence = "epsgauge.attacks.attack.Attack, but got 'percentil'. Did you mean \"percentile\"?"
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
-        attack_named("percentil")
+        attack_of("percentil")
 
 
 def test_what_loss_and_difference_score():
     seen = signals()
-    assert ATTACKS["loss"].scores(seen).score.tolist() == (-seen.loss1).ravel().tolist()
-    assert ATTACKS["difference"].scores(seen).score.tolist() == (seen.loss0 - seen.loss1).ravel().tolist()
+    assert ATTACKS["loss"].scores(seen).score.tolist() == (-seen["loss"][..., 1]).ravel().tolist()
+    assert (
+        ATTACKS["difference"].scores(seen).score.tolist()
+        == (seen["loss"][..., 0] - seen["loss"][..., 1]).ravel().tolist()
+    )
     assert ATTACKS["loss"].candidates(seen) is ATTACKS["difference"].candidates(seen) is None
 
 
 def test_an_adversary_who_sees_z0_has_the_opposite_sign():
     seen = signals(sees="z0")
-    assert ATTACKS["loss"].scores(seen).score.tolist() == seen.loss0.ravel().tolist()
+    assert ATTACKS["loss"].scores(seen).score.tolist() == seen["loss"][..., 0].ravel().tolist()
     for values in (None, 4):
         seen = signals(sees="z0", values=values)
         score = ATTACKS["percentile"].scores(seen).score
         for alpha in (10, 25, 50, 99):  # the same comparison of a loss with the percentile, and then guess 0
-            below = guesses_in_the_papers_words(replace(seen, loss1=seen.loss0), alpha).ravel()
+            below = guesses_in_the_papers_words(swapped(seen), alpha).ravel()
             assert (score >= percentile.threshold(alpha, 9, "z0")).astype(int).tolist() == (1 - below).tolist()
         assert set(percentile.candidates(9, "z0")) == {10.0 * k for k in range(1, 10)}
         assert percentile.percentile_of(percentile.threshold(25, 9, "z0"), "z0") == 20
@@ -124,7 +134,8 @@ def test_the_fpr_of_an_exchangeable_non_member(losses):
     n = len(orders)
     zero = np.zeros((n, 1), np.int64)
     seen = Signals(
-        np.arange(n), zero, np.zeros((n, 1, 2), np.int64), orders[:, :1], orders[:, :1], np.sort(orders[:, 1:], axis=1),
+        np.arange(n), zero, np.zeros((n, 1, 2), np.int64),
+        {"loss": np.stack([orders[:, :1]] * 2, axis=-1), "reference": np.sort(orders[:, 1:], axis=1)},
         "substitute", "pair",
     )  # fmt: skip
     score = ATTACKS["percentile"].scores(seen).score
@@ -197,7 +208,128 @@ def test_percentiles_that_are_refused(make, sentence):
 def test_scores_are_ranks():
     """Without ties, a point exchangeable with 4 reference points has each of 5 scores; with equality the lower one."""
     seen = signals(n=1, m=5, r=4)
-    seen = Signals(**{**vars(seen), "reference": np.array([[1.0, 2.0, 3.0, 4.0]]), "loss1": np.arange(0.5, 5, 1)[None]})
+    reference = np.array([[1.0, 2.0, 3.0, 4.0]])
+    seen = replace(seen, channels={"loss": np.stack([np.arange(0.5, 5, 1)[None]] * 2, axis=-1), "reference": reference})
     assert Counter(ATTACKS["percentile"].scores(seen).score.tolist()) == Counter([80.0, 60.0, 40.0, 20.0, 0.0])
-    equal = Signals(**{**vars(seen), "loss1": np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])})
+    equal = replace(seen, channels={**seen.channels, "loss": seen["loss"] + 0.5})
     assert ATTACKS["percentile"].scores(equal).score.tolist() == [60.0, 40.0, 20.0, 0.0, 0.0]
+
+
+# attacks of one's own
+
+
+class Margin(Attack):
+    name = "margin"
+    needs = ("margin",)
+
+    def score(self, signals):
+        return signals["margin"][..., 1]
+
+
+@dataclass(frozen=True)
+class Powered(Attack):
+    power: float = 2.0
+    name = "powered"
+    meaning = "a power of the loss"
+
+    def score(self, signals):
+        return -(np.abs(signals["loss"][..., 1]) ** self.power)
+
+
+def with_margin(seen, margin):
+    return replace(seen, channels={**seen.channels, "margin": margin})
+
+
+def test_an_attack_of_ones_own_has_a_name_and_a_score():
+    seen = signals()
+    margin = np.arange(36.0).reshape(6, 3, 2)
+    scores = Margin().scores(with_margin(seen, margin))
+    assert scores.score.tolist() == margin[..., 1].ravel().tolist()
+    assert Margin().sees(seen) == "sees the channel margin"
+    assert (Margin().axis, Margin().candidates(seen), Margin().percentile_of(0.5, seen)) == ("score", None, None)
+    assert Powered(3.0).scores(seen).score.tolist() == (-(np.abs(seen["loss"][..., 1]) ** 3)).ravel().tolist()
+
+
+def test_what_the_built_in_attacks_see_in_words():
+    pair, z0 = signals(), signals(sees="z0")
+    assert ATTACKS["loss"].sees(pair) == "black box: the loss of z1"
+    assert ATTACKS["loss"].sees(z0) == "black box: the loss of z0 only"
+    assert ATTACKS["difference"].sees(pair) == "black box: the losses of z0 and z1"
+    assert ATTACKS["percentile"].sees(pair) == "black box: the loss of z1 and 9 reference losses"
+    assert ATTACKS["percentile"].sees(z0) == "black box: the loss of z0 only and 9 reference losses"
+    for seen in (pair, z0):
+        threshold = ATTACKS["percentile"].threshold_at(20, seen)
+        assert ATTACKS["percentile"].percentile_of(threshold, seen) == pytest.approx(20)
+    assert len({attack.axis for attack in ATTACKS.values()}) == len({a.meaning for a in ATTACKS.values()}) == 3
+
+
+def scoring(value):
+    attack = Margin()
+    object.__setattr__(attack, "needs", ())
+    object.__setattr__(attack, "score", lambda signals: value() if callable(value) else value)
+    return lambda: attack.scores(signals())
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: Margin().scores(signals()),
+            "the attack margin needs the channel 'margin', but this run has only loss, reference. Let the trainer give "
+            "it beside its losses, and run with a new --out.",
+        ),
+        (lambda: signals()["gradient"], "needs the channel 'gradient', but this run has only loss, reference."),
+        (
+            lambda: Margin().scores(replace(signals(n=0), channels={})),
+            "needs the channel 'margin', but no model of this run is done. Run it first.",
+        ),
+        (
+            scoring(np.zeros(6)),
+            "the attack margin must give one score a pair, an array of shape (6, 3), but gave (6,).",
+        ),
+        (
+            scoring(np.where(np.arange(18).reshape(6, 3) == 4, np.nan, 0.0)),
+            "the attack margin must give finite scores, but 1 of 18 are not (the first is nan, of model 7, pair 1).",
+        ),
+        (scoring(lambda: 1 / 0), "the attack margin failed with ZeroDivisionError: division by zero."),
+        (scoring("high"), "the attack margin failed with ValueError: could not convert string to float: 'high'."),
+        (
+            lambda: ATTACKS["loss"].threshold_at(5, signals()),
+            "percentile goes with an attack that has percentiles, which loss has not, but got 5. Use threshold.",
+        ),
+    ],
+)
+def test_what_an_attack_is_refused_for(make, sentence):
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        make()
+
+
+def test_an_attack_from_a_name_a_reference_a_class_or_an_object(tmp_path, monkeypatch):
+    lines = [
+        "from epsgauge.attacks.attack import Attack",
+        "class Mine(Attack):",
+        "    name = 'mine'",
+        "    def score(self, signals):",
+        "        return -signals['loss'][..., 1]",
+        "mine = Mine()",
+        "other = 5",
+    ]
+    (tmp_path / "my_attacks.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    for value in ("my_attacks:Mine", "my_attacks:mine"):
+        found = attack_of(value)
+        assert found.name == "mine"
+        assert found.scores(signals()).score.tolist() == ATTACKS["loss"].scores(signals()).score.tolist()
+    assert attack_of("loss") is ATTACKS["loss"]
+    assert attack_of(ATTACKS["percentile"]) is ATTACKS["percentile"]
+    assert isinstance(attack_of(Margin), Margin)
+    assert attack_of(Powered(3.0)) == Powered(3.0)
+    for value, sentence in (
+        ("my_attacks:mein", "attack = 'my_attacks:mein': my_attacks has no 'mein'. Did you mean \"mine\"?"),
+        ("my_attacks:other", "extends epsgauge.attacks.attack.Attack, but got my_attacks:other."),
+        (5, "extends epsgauge.attacks.attack.Attack, but got 5."),
+        (Attack, "attack of your own must have a name, but that of Attack is ''."),
+        (type("Fake", (Margin,), {"name": "loss"}), "must not be called 'loss', which is built in."),
+    ):
+        with pytest.raises(InvalidInput, match=re.escape(sentence)):
+            attack_of(value)

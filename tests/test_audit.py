@@ -2,111 +2,25 @@
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tiny_runs import CLAIM, FAILING, Breaks, pairs_plan, plan, played, responses, small_plan, stopped
 
 import epsgauge as eg
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.compare import compare, largest_difference
 from epsgauge.auditing.gate import gate
 from epsgauge.auditing.live import CHOOSING, Live
-from epsgauge.auditing.rows import Guaranteed
 from epsgauge.errors import InvalidInput
-from epsgauge.games.seeds import Branch, training_seed
-from epsgauge.mechanisms.randomised_response import RandomisedResponse
-from epsgauge.reporting.numbers import json_ready
-from epsgauge.runner.executors import InProcess
-from epsgauge.runner.plan import Plan
+from epsgauge.methods.evidence import Tallied
+from epsgauge.methods.method import covering
+from epsgauge.methods.table import METHODS, QUICK
+from epsgauge.numbers import json_ready
 from epsgauge.runner.progress import Watch
-from epsgauge.runner.run import run
-from epsgauge.runner.view import Run
 from epsgauge.scores.table import Scores
-from epsgauge.stats.methods import METHODS, QUICK
 from epsgauge.stats.tally import Tally
-from epsgauge.trainers.mechanism import RandomisedResponseTrainer
-
-CLAIM = {"claimed_delta": 1e-5, "claimed_adjacency": "substitute"}
-FAILING = (3, 21, 22, 25)  # the first of them is a model that chooses the rule
-
-
-@dataclass(frozen=True)
-class Breaks(RandomisedResponseTrainer):
-    """Fails for the models FAILING."""
-
-    def train(self, data, *, seed, size=None):
-        if seed in [training_seed(0, Branch.audited, i) for i in FAILING]:
-            raise RuntimeError("broken")
-        return super().train(data, seed=seed, size=size)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Noisy losses of points that are in or out: any number of pairs a model."""
-
-    shift: float = 1.0
-
-    def train(self, data, *, seed, size=None):
-        return set(np.asarray(data[0]).tolist()), seed
-
-    def losses(self, model, points):
-        members, seed = model
-        ids = np.asarray(points[0])
-        return np.random.default_rng(seed).normal(size=len(ids)) - self.shift * np.isin(ids, list(members))
-
-
-def plan(trainer=None, *, n_models=60, name="rr", audit=None, data="zeros", control=False, seed=0, **game):
-    settings = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros", **game}
-    return Plan(
-        name=name,
-        seed=seed,
-        n_models=n_models,
-        data=data,
-        trainer=trainer or {"use": "randomised-response", "eps": 1.0},
-        game={key: value for key, value in settings.items() if value is not None},
-        audit={"attack": "difference", **(audit or {})},
-        control=control,
-    )
-
-
-def small_plan(n_models=40):
-    return plan(n_models=n_models, audit={"fit_models": 10})
-
-
-def pairs_plan(m=4, *, shift=1.0, **kw):
-    own = {"pairs_per_model": m, "challenge": "average", "canaries": None, "train_size": 20, **kw}
-    return plan(Pairs(shift), **{"audit": {"attack": "percentile"}, "data": {"use": "zeros", "size": 200}, **own})
-
-
-def played(a_plan, out, watch=None):
-    return run(a_plan, out=out, executor=InProcess(), watch=watch)
-
-
-class Stop(Watch):
-    """Ends a run after some models."""
-
-    def __init__(self, after):
-        self.left = after
-
-    def finished_one(self, outcome, progress):
-        self.left -= 1
-        if not self.left:
-            raise KeyboardInterrupt
-
-
-def stopped(a_plan, out, after):
-    with pytest.raises(KeyboardInterrupt):
-        played(a_plan, out, Stop(after))
-    return Run.open(out)
-
-
-def responses(eps, n, seed=0, adjacency="substitute"):
-    """Scores that are the answers of randomised response."""
-    rng = np.random.default_rng(seed)
-    bits = rng.integers(0, 2, n)
-    said = [RandomisedResponse(eps).sample(float(bit), rng) for bit in bits]
-    return Scores(np.arange(n), np.zeros(n), bits, said, adjacency)
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +76,7 @@ def test_a_run_of_a_mechanism_is_judged_by_its_proof(whole):
     assert a.judged.n_models == 50
     assert a.posterior.tally == a.judged.tally == a.guaranteed_tally
     signals = whole.signals()
-    said = (signals.loss0 > signals.loss1)[10:, 0]
+    said = (signals["loss"][..., 0] > signals["loss"][..., 1])[10:, 0]
     assert a.judged.tally == Tally.from_guesses(signals.bits[10:, 0], said)
     assert a.level_kept
     assert a.models.planned == a.models.done == 60
@@ -264,16 +178,15 @@ def test_failed_models_are_wrong_guesses_in_guaranteed_bounds(broken):
 
 
 def test_a_given_rule_counts_every_failure(broken):
-    assert audit_run(broken, {"rule": "given", "threshold": 0.0}).guaranteed.n_failed == 4
+    assert audit_run(broken, {"rule": "given", "threshold": 0.0}).evidence.one_each.n_failed == 4
 
 
 @pytest.mark.parametrize("cells", [(40, 40, 10, 12), (3, 3, 30, 30), (30, 2, 28, 1), (0, 0, 0, 0)])
 @pytest.mark.parametrize("failed", [(4, 3), (0, 5)])
 def test_the_guaranteed_interval_covers_whatever_failed_models_would_have_shown(cells, failed):
     tp, tn, fp, fn = cells
-    low, high = Guaranteed(Tally(tp=tp, tn=tn, fp=fp, fn=fn), *failed).ends(
-        METHODS["clopper-pearson"], delta=1e-5, level=0.9
-    )
+    tallied = Tallied(Tally(tp=tp, tn=tn, fp=fp, fn=fn), *failed)
+    low, high = covering(METHODS["clopper-pearson"], tallied, delta=1e-5, level=0.9)
     possible = [
         eg.intervals(Tally(tp=tp + failed[0] - i, fn=fn + i, tn=tn + failed[1] - j, fp=fp + j), delta=1e-5, level=0.9)[
             "clopper-pearson"

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from test_audit import CLAIM, FAILING, Breaks, Pairs, pairs_plan, plan, played, responses, small_plan, stopped
+from tiny_runs import CLAIM, FAILING, Breaks, Pairs, pairs_plan, plan, played, responses, small_plan, stopped
 
-from epsgauge.auditing.audit import audit, audit_run
+from epsgauge.auditing.audit import audit, audit_run, evidence_of
 from epsgauge.auditing.stopping import StopWhen
 from epsgauge.bounds.anytime import anytime_interval, anytime_lower_bound
 from epsgauge.bounds.betting import betting_lower_bound
@@ -113,12 +113,10 @@ def test_models_after_a_gap_wait_for_it(tmp_path):
     out = stopped(small_plan(), tmp_path / "a", 30)
     with_gap = run(small_plan(), out=tmp_path / "a", executor=InProcess(), watch=None)
     assert with_gap.complete
-    from epsgauge.auditing.beyond import in_order
-
     a = audit_run(out)
-    assert len(in_order(a.judged, [], 10, out).pairs) == 20
+    assert len(evidence_of(out, a.judged, 10).in_order.pairs) == 20
     gap = Run(**{**vars(out), "done": np.setdiff1d(out.done, [15])})
-    assert len(in_order(a.judged, [], 10, gap).pairs) == 5
+    assert len(evidence_of(gap, a.judged, 10).in_order.pairs) == 5
 
 
 def test_several_pairs_in_order_are_bets_on_models(tmp_path):

@@ -5,21 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from command_line import ask
 from scipy import special, stats
-from typer.testing import CliRunner
 
 from epsgauge.auditing.calibration import calibrate
 from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_exact import enumerated
-from epsgauge.auditing.calibration_scenarios import SCENARIOS, Evidence
+from epsgauge.auditing.calibration_scenarios import SCENARIOS, Draws
 from epsgauge.auditing.calibration_sources import LaplaceScores, NormalScores
-from epsgauge.cli.main import app
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.laplace import Laplace
+from epsgauge.methods.clopper_pearson import ClopperPearson
+from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT, NO_PEEKING, RULE_FIXED
+from epsgauge.methods.table import METHODS
 from epsgauge.stats import region
 from epsgauge.stats.families import Mu
-from epsgauge.stats.methods import FAIR_BITS, INDEPENDENT, METHODS, NO_PEEKING, RULE_FIXED
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
 
@@ -154,21 +155,35 @@ def test_the_same_seed_gives_the_same_certificate():
 # What fails
 
 
+class Lying(ClopperPearson):
+    name = "lying"
+
+    def __init__(self, by):
+        self.by = by
+
+    def lower_bounds(self, counts, *, delta, level):
+        return self.by * super().lower_bounds(counts, delta=delta, level=level)
+
+
+class Careless(ClopperPearson):
+    name = "careless"
+
+    def lower_bounds(self, counts, *, delta, level):
+        return np.full(len(counts), 99.0)
+
+
 def test_a_broken_method_fails(monkeypatch):
     honest = METHODS["clopper-pearson"]
     for factor, how in ((2.0, {"exact": True}), (1.5, {"runs": 200})):
-        lying = replace(honest, lower_bound=lambda *args, by=factor: by * honest.lower_bound(*args))
         assert calibrate(honest, scenarios=(VERTEX,), **how).passed
-        assert calibrate(lying, scenarios=(VERTEX,), **how).passed is False
-    monkeypatch.setitem(METHODS, "bayes", replace(METHODS["bayes"], promise="guaranteed"))
-    done = CliRunner().invoke(app, ["calibrate", "bayes", "--exact"])
-    assert done.exit_code == 1
-    assert "FAIL: above ε too often in 9 of 13 scenarios" in " ".join(done.output.split())
+        assert calibrate(Lying(factor), scenarios=(VERTEX,), **how).passed is False
+    monkeypatch.setattr(type(METHODS["bayes"]), "promise", "guaranteed")
+    out = ask("calibrate", "bayes", "--exact", code=1)
+    assert "FAIL: above ε too often in 9 of 13 scenarios" in " ".join(out.split())
 
 
 def test_nothing_fails_outside_of_its_assumptions():
-    broken = replace(METHODS["clopper-pearson"], lower_bound=lambda family, c, alpha, prior: np.full(len(c.tp), 99.0))
-    found = calibrate(broken, runs=5, scenarios=(WATCHED, *MODELS, BY_NAME["no leak, best threshold"]))
+    found = calibrate(Careless(), runs=5, scenarios=(WATCHED, *MODELS, BY_NAME["no leak, best threshold"]))
     assert {s.result for s in found.scenarios} == {"outside"}
     assert all(s.above_rule.value == 1 for s in found.scenarios)
     assert found.passed
@@ -218,10 +233,10 @@ def test_methods_that_do_not_count():
     assert calibrate("simultaneous", exact=True).scenarios == ()
 
 
-def test_evidence_counts_each_model():
-    evidence = Evidence(np.array([[[1, 0], [1, 1]]]), np.array([[[0.2, 0.9], [0.6, 0.1]]]), np.array([0.5]))
-    assert [q.tolist() for q in evidence.by_model()] == [[[1, 1]], [[1, 2]], [[1, 0]], [[1, 0]]]
-    counts = evidence.counts()
+def test_draws_count_each_model():
+    drawn = Draws(np.array([[[1, 0], [1, 1]]]), np.array([[[0.2, 0.9], [0.6, 0.1]]]), np.array([0.5]))
+    assert [q.tolist() for q in drawn.by_model()] == [[[1, 1]], [[1, 2]], [[1, 0]], [[1, 0]]]
+    counts = drawn.counts()
     assert [float(getattr(counts, c)[0]) for c in ("tp", "tn", "fp", "fn")] == [1, 0, 1, 2]
 
 
@@ -240,18 +255,14 @@ def test_errors():
 
 
 def test_command():
-    done = CliRunner().invoke(app, ["calibrate", "clopper-pearson", "--exact"])
-    assert done.exit_code == 0
-    words = " ".join(done.output.split())
+    words = " ".join(ask("calibrate", "clopper-pearson", "--exact").split())
     assert "PASS: above ε in at most 5 % in all 11 scenarios" in words
     assert "outside a not so here: the number of samples was fixed beforehand" in words
     assert "7.42" in words
 
 
 def test_command_json():
-    done = CliRunner().invoke(app, ["calibrate", "jeffreys", "--runs", "3", "--seed", "5", "--level", "0.9", "--json"])
-    assert done.exit_code == 0
-    found = json.loads(done.stdout)
+    found = json.loads(ask("calibrate", "jeffreys", "--runs", 3, "--seed", 5, "--level", 0.9, "--json"))
     assert (found["method"], found["passed"], found["level"], found["runs"], found["seed"]) == (
         "jeffreys",
         None,

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from command_line import ask
 from scipy import stats
-from test_audit import Pairs, pairs_plan, plan, played
-from typer.testing import CliRunner
+from tiny_runs import Pairs, pairs_plan, plan, played
 
 import epsgauge as eg
 from epsgauge.auditing import curve
 from epsgauge.auditing.audit import audit_run
 from epsgauge.auditing.curve import effective_noise, trade_off
-from epsgauge.cli.main import app
 from epsgauge.mechanisms.privacy import DPSGD
 
 
@@ -139,5 +138,5 @@ def test_an_audit_holds_the_curve_against_its_rates(tmp_path):
     assert found.refuted
     assert found.noise_at_most < 5.0
     assert found == effective_noise(a.guaranteed_tally, a.privacy, adjacency="substitute", level=0.99)
-    said = CliRunner().invoke(app, ["audit", str(tmp_path / "b"), "--curve"], catch_exceptions=False).output
+    said = ask("audit", tmp_path / "b", "--curve")
     assert "the claimed multiplier 5.000 is refuted" in " ".join(said.split())

@@ -11,8 +11,10 @@ import epsgauge as eg
 from epsgauge.bounds import exact
 from epsgauge.bounds.cells import Rectangle, Tail, improbable
 from epsgauge.bounds.exact import exact_lower_bound
+from epsgauge.bounds.gaussian import gaussian_bound
 from epsgauge.bounds.ordering import EpsOrdering
 from epsgauge.bounds.outcomes import DownSet, window
+from epsgauge.bounds.peak import seen
 from epsgauge.bounds.regions import EpsRegion
 from epsgauge.stats import rates
 from epsgauge.stats.families import EpsAtDelta
@@ -44,6 +46,24 @@ def test_between_clopper_pearson_and_the_posterior(cells, want):
     assert want <= got < want + 2e-4
     rows = eg.intervals(eg.Tally(**dict(zip(("tp", "tn", "fp", "fn"), cells, strict=True))), delta=1e-5, level=0.9)
     assert rows["clopper-pearson"].low <= got <= rows["bayes"].low
+
+
+def test_a_search_by_points_finds_what_a_search_with_proofs_finds(monkeypatch):
+    cells = [(31, 996, 5, 968), (65, 75, 25, 35), (5, 6, 1, 0), (9, 2, 7, 3), (0, 40, 0, 40), (3, 2, 40, 30)]
+    bounds = [
+        lambda tally: exact_lower_bound(tally, delta=1e-5, level=0.95),
+        lambda tally: exact_lower_bound(tally, delta=0.1, level=0.9, direction="right"),
+        lambda tally: gaussian_bound(tally, delta=1e-5, level=0.95).mu,
+    ]
+
+    def found():
+        exact._of_counts.cache_clear()
+        return [bound(eg.Tally(tp=tp, tn=tn, fp=fp, fn=fn)) for tp, tn, fp, fn in cells for bound in bounds]
+
+    quick = found()
+    monkeypatch.setattr(exact, "seen", lambda *_: 0.0)  # nothing speaks against any θ: every step is proven
+    assert found() == quick
+    assert 0 < np.count_nonzero(quick) < len(quick)
 
 
 @pytest.mark.parametrize(("n", "delta"), [(1, 0.0), (30, 0.1), (1000, 1e-5), (50, 0.0)])
@@ -229,6 +249,7 @@ def test_both_bounds_of_a_cell_hold_in_it(n1, n0, fn, fp, delta):
 
 
 def test_a_cell_is_never_pronounced_improbable_where_one_point_is_not():
+    """And the largest value that a search sees is the supremum, to six digits."""
     n1, n0, delta = 30, 20, 0.02
     within = Rectangle(0.1, 0.5, 0.05, 0.6)
     tail = tail_of(n1, n0, delta, 6, 5, within)
@@ -242,6 +263,9 @@ def test_a_cell_is_never_pronounced_improbable_where_one_point_is_not():
         top = (tail.few.probability(x, y) + tail.many.probability(1 - x, 1 - y)).max()
         assert not improbable(tail, EpsRegion(eps, delta), within, top * (1 - 1e-6))
         assert improbable(tail, EpsRegion(eps, delta), within, top * 1.02)
+        found = seen(tail, EpsRegion(eps, delta), within)
+        assert top * (1 - 1e-6) <= found
+        assert improbable(tail, EpsRegion(eps, delta), within, found * (1 + 1e-6))
 
 
 def test_sums_of_binomial_probabilities_keep_their_digits():

@@ -137,10 +137,7 @@ def test_orientation_of_an_overfit_model(sees, adjacency):
     roles = roles_of(game, points)
     played = [experiment(game, Memoriser(), points, roles, 0, i) for i in range(60)]
     assert all(p.error is None for p in played)
-    signals = Signals(
-        np.arange(60), *(np.stack([getattr(p, f) for p in played]) for f in ("bits", "pairs", "loss0", "loss1")),
-        np.stack([p.reference for p in played]), adjacency, sees,
-    )  # fmt: skip
+    signals = Signals.of(played, adjacency, sees)
     thresholds = {
         "percentile": 10.0 if sees == "z0" else 90.0,
         "loss": 1e-9 if sees == "z0" else -1e-9,
@@ -161,10 +158,10 @@ def test_losses_stand_where_they_belong():
     drawn = draw(game, roles, 0, 1)
     twin = Memoriser()
     model = twin.train(points.take(drawn.training), seed=0)
-    assert np.array_equal(outcome.loss0, twin.losses(model, points.take(drawn.pairs[:, 0])))
-    assert np.array_equal(outcome.loss1, twin.losses(model, points.take(drawn.pairs[:, 1])))
-    assert np.array_equal(outcome.reference, np.sort(twin.losses(model, points.take(roles.reference))))
-    assert (np.where(drawn.bits == 1, outcome.loss1, outcome.loss0) == 0).all()
+    assert np.array_equal(outcome.channels["loss"][:, 0], twin.losses(model, points.take(drawn.pairs[:, 0])))
+    assert np.array_equal(outcome.channels["loss"][:, 1], twin.losses(model, points.take(drawn.pairs[:, 1])))
+    assert np.array_equal(outcome.channels["reference"], np.sort(twin.losses(model, points.take(roles.reference))))
+    assert (outcome.channels["loss"][np.arange(3), drawn.bits] == 0).all()
 
 
 def test_a_trainer_that_fails_is_an_outcome_with_its_bit():
@@ -195,7 +192,7 @@ def test_a_trainer_that_fails_is_an_outcome_with_its_bit():
     ):
         bad = experiment(game, trainer, points, roles, 0, 2)
         assert text in bad.error
-        assert bad.loss1 is None
+        assert bad.channels is None
         assert np.array_equal(bad.bits, good.bits)
         assert np.array_equal(bad.pairs, good.pairs)
 
@@ -319,7 +316,7 @@ def observe(data, points, *, seed):
     return torch.rand(3)
 
 assert "torch" not in sys.modules
-print(*[observed(Function(observe), None, None, 3, seed=s, size=1).tolist() for s in (5, 5)], sep="|")
+print(*[observed(Function(observe), None, None, 3, seed=s, size=1)["loss"].tolist() for s in (5, 5)], sep="|")
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     first, second = out.strip().split("|")

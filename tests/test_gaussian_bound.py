@@ -15,9 +15,10 @@ from epsgauge.bounds.gaussian import gaussian_bound
 from epsgauge.bounds.ordering import MuOrdering
 from epsgauge.bounds.outcomes import DownSet, window
 from epsgauge.bounds.regions import CURVE, MuRegion, _highest
+from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import GaussianEps, Mu
 from epsgauge.stats.law import Law
-from epsgauge.stats.methods import METHODS, Counts
+from epsgauge.stats.quick import CLOPPER_PEARSON
 from epsgauge.stats.region import gaussian_eps, mu_of_rates
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
@@ -62,7 +63,7 @@ def test_between_clopper_pearson_and_the_posterior(cells, clopper_pearson, want,
 def test_clopper_pearson_in_mu_is_that_of_the_methods(cells):
     counts = Counts(*(np.array([float(c)]) for c in cells))
     result = gaussian_bound(tally_of(*cells), delta=1e-5, level=0.95, method="clopper-pearson")
-    lower = METHODS["clopper-pearson"].lower_bound
+    lower = CLOPPER_PEARSON.lower_bound
     assert result.method == "clopper-pearson"
     assert result.mu == lower(Mu(), counts, 1 - 0.95, (0.5, 0.5))[0]
     assert result.eps == lower(GaussianEps(np.array([1e-5])), counts, 1 - 0.95, (0.5, 0.5))[0]

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy import special
-from test_audit import Pairs, pairs_plan, plan, played, responses, small_plan, stopped
+from tiny_runs import Pairs, evidence_of_tally, pairs_plan, plan, played, responses, small_plan, stopped
 
-from epsgauge.auditing.audit import audit, audit_run
+from epsgauge.auditing.audit import audit, audit_run, evidence_of
 from epsgauge.auditing.forecast import forecast
-from epsgauge.auditing.in_order import in_order
-from epsgauge.auditing.one_sided import OneSided
-from epsgauge.auditing.pool import too_even
 from epsgauge.auditing.stopping import StopWhen
 from epsgauge.bounds.betting import betting_lower_bound
 from epsgauge.bounds.exact import exact_lower_bound
@@ -19,10 +16,12 @@ from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.methods.coins import too_even
+from epsgauge.methods.evidence import Evidence, Failed
+from epsgauge.methods.table import METHODS, WATCHED
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.looks import append_look
 from epsgauge.runner.run import run
-from epsgauge.runner.view import Failure
 from epsgauge.scores.table import Scores
 from epsgauge.stats.tally import Tally
 
@@ -125,25 +124,24 @@ def test_nothing_is_in_order_while_a_model_that_chooses_is_missing(tmp_path):
     run = played(small_plan(), tmp_path / "a")
     judged = audit_run(run).judged
     late = type(run)(**{**vars(run), "done": run.done[1:]})
-    assert len(in_order(judged, [], 10, run).pairs) == 30
-    assert len(in_order(judged, [], 10, late).pairs) == 0
-    assert in_order(judged, [], 10, late).lower_bound(0.9, 1e-5) == 0
+    assert len(evidence_of(run, judged, 10).in_order.pairs) == 30
+    assert len(evidence_of(late, judged, 10).in_order.pairs) == 0
+    assert WATCHED.lower_bound(evidence_of(late, judged, 10), delta=1e-5, level=0.9) == 0
 
 
 def test_at_best_models_that_failed_are_wrong(tmp_path):
     run = played(pairs_plan(4, n_models=30), tmp_path / "a")
     judged = audit_run(run).judged
-    failed = [
-        Failure(28, np.array([1, 0, 1, 1]), 0, "broken"),
-        Failure(29, np.array([0, 0, 0, 1]), 0, "broken"),
-    ]
-    ordered = in_order(judged, failed, 5, run)
-    n = len(ordered.pairs)
+    failed = [Failed(28, np.array([1, 0, 1, 1])), Failed(29, np.array([0, 0, 0, 1]))]
+    evidence = Evidence(judged, failed)
+    bets = WATCHED.form(evidence, by_mu=False)
+    n = len(evidence.in_order.pairs)
     fn, fp = np.zeros((2, n), int)
     fn[-2:], fp[-2:] = (3, 1), (1, 3)
-    assert ordered.at_best(0.9, 1e-5) == betting_lower_bound(fn, fp, 4, delta=1e-5, level=0.9)
-    assert ordered.counted.tally.n_samples == 4 * n
-    assert (ordered.counted.failed_ones, ordered.counted.failed_zeros) == (4, 4)
+    assert bets.at_best(evidence, delta=1e-5, level=0.9) == betting_lower_bound(fn, fp, 4, delta=1e-5, level=0.9)
+    counted = bets.rests_on(evidence)
+    assert counted.tally.n_samples == 4 * n
+    assert (counted.failed_ones, counted.failed_zeros) == (4, 4)
 
 
 def test_what_bets_can_show_is_forecast():
@@ -270,10 +268,10 @@ def test_a_limit_for_eps_is_held_against_a_bound_of_eps(given):
     """Not against what a bound of μ is worth, nor against an exact bound at a δ that was not declared."""
     claim = {"claimed_eps": 0.1, "claimed_delta": given.plan.audit.delta, "claimed_adjacency": "substitute"}
     a = audit_run(given, {**claim, "delta": 0.1})
-    assert (a.verdict.method, a.lower_bound_method) == ("exact", "clopper-pearson")
+    assert (a.verdict.method, a.gauge.method) == ("exact", "clopper-pearson")
     scores = responses(1.0, 800)
     by_mu = audit(scores, claimed_mu=0.1, claimed_adjacency="substitute", rule="given", threshold=0.5)
-    assert (by_mu.verdict.method, by_mu.lower_bound_method) == ("gaussian", "exact")
+    assert (by_mu.verdict.method, by_mu.gauge.method) == ("gaussian", "exact")
     assert by_mu.lower_bound == audit(scores, rule="given", threshold=0.5).lower_bound < by_mu.verdict.bound
 
 
@@ -330,7 +328,8 @@ def test_what_could_be_detected_by_enumeration(cells, level):
                 mass.append(p * q)
     order = np.argsort(low)
     truth = np.array(low)[order][np.searchsorted(np.cumsum(np.array(mass)[order]), 0.2)]
-    found = OneSided("exact", level, 1e-5).detectable(Tally(tp=tp, tn=tn, fp=fp, fn=fn))
+    evidence = evidence_of_tally(Tally(tp=tp, tn=tn, fp=fp, fn=fn))
+    found = METHODS["exact"].detectable(evidence, delta=1e-5, level=level)
     assert found == pytest.approx(truth, abs=0.05)
 
 

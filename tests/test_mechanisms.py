@@ -200,7 +200,7 @@ def test_privacy_of_mechanisms():
     known = GaussianTrainer(1.0).privacy(10)
     assert (known.delta, round(known.eps, 4)) == (1e-5, 4.3772)
     for trainer in TRAINERS:
-        assert observed(trainer, zeros.zeros(5), zeros.zeros(5), 5, seed=0, size=5).shape == (5,)
+        assert observed(trainer, zeros.zeros(5), zeros.zeros(5), 5, seed=0, size=5)["loss"].shape == (5,)
         assert isinstance(trainer, Trainer)
         assert isinstance(trainer, Accountable)
         assert knows_size(trainer)  # nothing in it depends on the number of points

@@ -5,13 +5,14 @@ import pytest
 from scipy import stats
 
 import epsgauge as eg
-from epsgauge.stats.cautions import cautions
-from epsgauge.stats.methods import COUNTED, METHODS, QUICK, intervals_of
+from epsgauge.methods.cautions import cautions_of
+from epsgauge.methods.intervals import intervals_of
+from epsgauge.methods.table import COUNTED, METHODS, QUICK
 from epsgauge.stats.region import eps_of_rates
 
 
 def warnings_of(delta=1e-5, **cells):
-    return " ".join(cautions(eg.intervals(eg.Tally(**cells), delta=delta, level=0.9)))
+    return " ".join(cautions_of(eg.intervals(eg.Tally(**cells), delta=delta, level=0.9)))
 
 
 def test_every_method_says_what_it_promises():

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 from rich.console import Console
-from test_audit import plan, played
 from test_report import HOSTILE, Tags, exact_bounds_once, scores
+from tiny_runs import plan, played
 
 import epsgauge as eg
 from epsgauge.reporting import audit as audit_answer

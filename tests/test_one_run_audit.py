@@ -2,17 +2,19 @@
 
 import numpy as np
 import pytest
-from test_audit import pairs_plan, played
+from tiny_runs import pairs_plan, played
 
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.forecast import forecast
 from epsgauge.auditing.live import Live
-from epsgauge.auditing.pool import pool
 from epsgauge.bounds.gaussian import gaussian_bound
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.one_run import one_run_fdp_eps, one_run_fdp_mu
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.errors import InvalidInput
+from epsgauge.methods.counting import Counting
+from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.table import METHODS
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import SplitPairs, judge
 from epsgauge.scores.table import Scores
@@ -72,10 +74,10 @@ def test_only_bounds_that_hold_given_the_other_bits_keep_their_promise():
 def test_a_split_by_pair_covers_where_nothing_leaks():
     """The rule is the best of the pairs that chose; a tenth of the runs may be above 0 at 90 %."""
     runs, above = 300, 0
-    none_failed = np.zeros(0, np.int64)
+    counting = Counting(delta=1e-5, level=0.9)
     for seed in range(runs):
         judged = judge(one_model(240, shift=0.0, seed=seed), SplitPairs(80), delta=1e-5)
-        above += pool(judged, none_failed, None, delta=1e-5, level=0.9, fixed=False).lower_bound(0.9, 1e-5) > 0
+        above += METHODS["pooled"].lower_bound(Evidence(judged, counting=counting), delta=1e-5, level=0.9) > 0
     assert above / runs <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / runs)
     assert above > 0
 

@@ -17,13 +17,13 @@ from rich.console import Console
 
 from epsgauge.cli import reproduce
 from epsgauge.cli.main import main
+from epsgauge.methods.table import QUICK
 from epsgauge.paper import convergence, figures, notes, printed
 from epsgauge.paper.compare import NOTHING, Compared, rounds_to, value_of
 from epsgauge.paper.examples import Example
 from epsgauge.paper.record import record
 from epsgauge.paper.reproduction import Reproduction, reproduction
 from epsgauge.paper.terminal import show
-from epsgauge.stats.methods import QUICK
 
 # Computed once with ball arithmetic (Arb, 140 bits) and rounded to double precision; some examples have fewer digits.
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "paper.json").read_text(encoding="utf-8"))

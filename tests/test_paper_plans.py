@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from command_line import ask
 
-from epsgauge.cli.main import app
 from epsgauge.data.cifar10 import RECORD
 from epsgauge.games.roles import assign, candidates, ranked
 from epsgauge.runner.plan import Plan
@@ -29,12 +28,6 @@ AVAILABLE = {"cifar10": 59_900, "sst2": 66_900}
 
 def read(name, small=False):
     return Plan.read(FOLDER / f"{name}.toml", small=small)
-
-
-def ask(*args):
-    result = CliRunner().invoke(app, [str(a) for a in args], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def test_they_are_as_the_generator_writes_them():

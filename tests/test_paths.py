@@ -60,9 +60,9 @@ def test_a_dataset_gives_the_signals_of_its_arrays(tmp_path, monkeypatch):
         played(tmp_path / "dataset", data="as_dataset:data", **common),
     ]
     first, second = (run.signals() for run in runs)
-    assert first.reference.tobytes() == second.reference.tobytes()
-    assert first.loss1.tobytes() == second.loss1.tobytes()
-    assert np.isnan(first.loss0).all()
+    assert first["reference"].tobytes() == second["reference"].tobytes()
+    assert first["loss"].tobytes() == second["loss"].tobytes()
+    assert np.isnan(first["loss"][..., 0]).all()
     assert all(run.privacy == eg.DPSGD(sample_rate=20 / 60, noise_multiplier=1.0, steps=3) for run in runs)
     assert len(digits()[0]) == 1797
 
@@ -76,7 +76,7 @@ def test_a_large_reference_set_is_kept_as_a_sketch(tmp_path):
         game={"train_size": 10, "reference_size": 2500},
         audit={"fit_models": 1},
     )
-    assert run.signals().reference.shape == (4, 1000)
+    assert run.signals()["reference"].shape == (4, 1000)
 
 
 PLAN = {
@@ -157,7 +157,7 @@ def test_a_given_percentile_means_the_same_to_who_sees_z0(tmp_path):
         audit={"rule": "given", "percentile": 20.0},
     )
     found, signals = eg.audit(run), run.signals()
-    below = signals.loss0[:, 0] < signals.reference[:, 9]  # the tenth smallest of 49
+    below = signals["loss"][:, 0, 0] < signals["reference"][:, 9]  # the tenth smallest of 49
     assert found.judged.tally == eg.Tally.from_guesses(signals.bits[:, 0], (~below).astype(int))
     assert "percentile 20 fixed beforehand" in found.verdict.sentence
     assert found.to_json()["rule"]["percentile"] == 20

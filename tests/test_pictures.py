@@ -15,14 +15,16 @@ from scipy import stats
 import epsgauge as eg
 from epsgauge.auditing.audit import audit_run
 from epsgauge.errors import InvalidInput
-from epsgauge.figures.bars import bars, bars_of_counts
+from epsgauge.figures.bars import bars
 from epsgauge.figures.density import density
 from epsgauge.figures.dependence import dependence
 from epsgauge.figures.histogram import histogram
 from epsgauge.figures.narrowing import half_width, narrowing
 from epsgauge.figures.percentiles import percentiles
 from epsgauge.figures.roc import bent, limit_of, rates, roc
-from epsgauge.figures.ruler import ruler, ruler_of_counts
+from epsgauge.figures.ruler import ruler
+from epsgauge.figures.subject import PENDING, Bar, Subject
+from epsgauge.methods.evidence import Evidence
 from epsgauge.runner.executors import InProcess
 from epsgauge.scores.rules import judge
 from epsgauge.stats.region import contains
@@ -68,7 +70,8 @@ def quick(base: eg.Audit, scores: eg.Scores, choice: Any) -> eg.Audit:
     """An audit with other scores, of which only what pictures of scores need is right."""
     judged = judge(scores, choice, delta=1e-5)
     posterior = eg.estimate(judged.tally, delta=1e-5)
-    return replace(base, judged=judged, posterior=posterior, pairs_per_model=judged.pairs_per_model)
+    facts = replace(base.facts, pairs_per_model=judged.pairs_per_model)
+    return replace(base, evidence=Evidence(judged), posterior=posterior, facts=facts)
 
 
 # Density
@@ -104,7 +107,7 @@ def test_the_curves_are_those_of_the_posterior() -> None:
 
 
 def test_the_ruler_is_that_of_the_verdict(one: eg.Audit) -> None:
-    shown = ruler(one)
+    shown = ruler(Subject.of(one))
     assert shown.bound is not None
     assert (shown.claimed, shown.kind, shown.bound.value, shown.bound.level) == (
         3.0,
@@ -120,17 +123,17 @@ def test_the_ruler_is_that_of_the_verdict(one: eg.Audit) -> None:
 
 def test_the_ruler_has_one_delta_that_of_the_claim() -> None:
     found = eg.audit(normal_scores(40, 1.0), delta=0.01, rule="given", threshold=0.5, **claim(1.0, 1e-5))
-    shown = ruler(found)
+    shown = ruler(Subject.of(found))
     same = eg.estimate(found.judged.tally, delta=1e-5).interval(0.90)
     assert shown.delta == 1e-5
     assert (shown.low, shown.high) == (same.low, same.high)
     assert shown.low != found["bayes"].low
-    assert bars(found).claimed is None  # its bars are at the δ of the audit
+    assert bars(Subject.of(found)).claimed is None  # its bars are at the δ of the audit
 
 
 def test_a_claim_far_away_is_not_on_the_ruler() -> None:
     every = eg.intervals(TALLY, delta=1e-5, level=0.9)
-    near, far, none = (ruler_of_counts(every, claimed) for claimed in (8.0, 500.0, None))
+    near, far, none = (ruler(Subject.of(every, claimed=claimed)) for claimed in (8.0, 500.0, None))
     assert (near.claim_is_far, far.claim_is_far, none.claim_is_far) == (False, True, False)
     assert far.end == none.end == pytest.approx(1.08 * float(every["bayes"].high))
     assert none.bound is not None
@@ -139,13 +142,13 @@ def test_a_claim_far_away_is_not_on_the_ruler() -> None:
         every["clopper-pearson"].low,
         0.95,
     )
-    assert ruler_of_counts(every, math.inf).claim_is_far
+    assert ruler(Subject.of(every, claimed=math.inf)).claim_is_far
     with pytest.raises(InvalidInput, match="claimed must be"):
-        ruler_of_counts(every, -1.0)
+        Subject.of(every, claimed=-1.0)
 
 
 def test_the_bars_are_the_rows(one: eg.Audit) -> None:
-    shown = bars(one)
+    shown = bars(Subject.of(one))
     assert [(b.method, b.low, b.high, b.promise, b.note) for b in shown.bars] == [
         (row.method, row.low, row.high, row.promise, row.note) for row in one.rows
     ]
@@ -154,16 +157,29 @@ def test_the_bars_are_the_rows(one: eg.Audit) -> None:
 
 
 def test_the_axis_of_the_bars_is_finite_and_shows_every_low_end() -> None:
-    perfect = bars_of_counts(eg.intervals(eg.Tally(tp=1000, tn=1000, fp=0, fn=0), delta=1e-5))
+    perfect = bars(Subject.of(eg.intervals(eg.Tally(tp=1000, tn=1000, fp=0, fn=0), delta=1e-5)))
     assert math.isfinite(perfect.end)
     assert perfect.end > max(b.low for b in perfect.bars)
     assert any(math.isinf(b.high) for b in perfect.bars)
 
 
-@pytest.mark.parametrize("make", [lambda rows: ruler_of_counts(rows, None), bars_of_counts])
-def test_counts_are_of_one_tally(make: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"one tally .* \(2,\)"):
-        make(eg.intervals(eg.Tally(tp=[1, 2], tn=3, fp=4, fn=5), delta=1e-5))
+def test_counts_are_of_one_tally() -> None:
+    rows = eg.intervals(eg.Tally(tp=[1, 2], tn=3, fp=4, fn=5), delta=1e-5)
+    for source in (rows, rows.posterior):
+        with pytest.raises(InvalidInput, match=r"one tally.* \(2,\)"):
+            Subject.of(source)
+
+
+@pytest.mark.parametrize("make", [ruler, bars])
+def test_the_ruler_and_the_bars_are_of_eps(make: Any) -> None:
+    with pytest.raises(InvalidInput, match="is of eps, but got a posterior of mu"):
+        make(Subject.of(eg.estimate_mu(TALLY)))
+
+
+def test_what_is_pending_bounds_nothing() -> None:
+    subject = Subject.of(eg.intervals(TALLY, delta=1e-5))
+    waits = Bar("exact", "Exact, pending", "guaranteed", 0.0, math.inf, note=PENDING)
+    assert ruler(replace(subject, bars=(*subject.bars, waits))) == ruler(subject)
 
 
 # The attack
@@ -283,7 +299,7 @@ def test_eps_at_every_threshold_is_that_of_its_tally(one: eg.Audit) -> None:
     [
         (eg.Given(0.5), "fixed beforehand"),
         (eg.SameData(), "the judged models themselves"),
-        (eg.Split(60, seed=0), "60 models, drawn at random"),
+        (eg.Split(60, seed=0), "60 models drawn at random"),
         (eg.Split(60), "models 0–59"),
     ],
 )

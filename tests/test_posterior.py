@@ -172,6 +172,13 @@ def test_delta_close_to_one():
     assert 0.999 < eg.estimate_delta(eg.Tally(tp=0, tn=0, fp=209748, fn=7), eps=1.0).isf(1e-12) <= 1
 
 
+@pytest.mark.parametrize("p", [0.2, 0.5, 0.95])
+def test_quantiles_of_delta_where_its_density_at_zero_is_infinite(p):
+    post = eg.estimate_delta(eg.Tally(tp=484, tn=0, fp=516, fn=0), eps=0.5)
+    assert post.mass_at_zero < p
+    assert post.cdf(post.quantile(p)) == pytest.approx(p, rel=1e-10)
+
+
 def test_density_of_delta_may_be_infinite_at_zero():
     post = eg.estimate_delta(eg.Tally(tp=5, tn=0, fp=9, fn=0), eps=1.0)
     near = post.pdf([1e-12, 1e-100, 1e-300])

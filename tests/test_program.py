@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import until
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.trainers.program import SHOWN, Program, ProgramFailed
@@ -48,7 +48,7 @@ def test_a_python_program_with_arrays(tmp_path):
         """,
     )
     program = Program(command=["{python}", path, "{folder}", "{seed}", os.getcwd()], format="npy")
-    losses = observed(program, DATA, POINTS, 2, seed=123, size=4)
+    losses = observed(program, DATA, POINTS, 2, seed=123, size=4)["loss"]
     np.testing.assert_allclose(losses, ((POINTS[0] - DATA[0].mean(0)) ** 2).sum(1) + 3, rtol=1e-6)
 
 
@@ -87,53 +87,69 @@ def test_nothing_reads_an_argument_as_shell(tmp_path):
 
 
 def ended(pid):
-    """Whether a process ends; a zombie that nobody has waited for has ended. The kernel may take a moment."""
-    for _ in range(2000):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.01)
-    return False
+    """Whether a process has ended; a zombie that nobody has waited for has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def ends(pid):
+    """The kernel may take a moment."""
+    until(lambda: ended(pid), f"process {pid} ends")
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
-def test_a_timeout_kills_the_program_and_its_children(tmp_path):
-    """Both ignore SIGTERM, and the child holds the output open."""
-    pids = tmp_path / "pids"
-    line = f"trap '' TERM; sleep 600 & echo $$ $! > {pids}; echo started; wait"
+def test_a_timeout_kills_the_program_and_its_children(tmp_path, monkeypatch):
+    """Both ignore SIGTERM, and the child holds the output open. The time begins once they are there."""
+    pids, wait = tmp_path / "pids", subprocess.Popen.wait
+
+    def wait_for_both(process, timeout=None):
+        until(pids.exists, "the program starts")
+        return wait(process, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", wait_for_both)
+    line = f"trap '' TERM; echo started; sleep 600 & echo $$ $! > {pids}.new; mv {pids}.new {pids}; wait"
     with pytest.raises(ProgramFailed) as caught:
-        Program(command=["/bin/sh", "-c", line], timeout=1.0).observe(DATA, POINTS, seed=0)
-    assert "must end within timeout = 1 seconds, but it was still running and has been killed" in str(caught.value)
+        Program(command=["/bin/sh", "-c", line], timeout=0.1).observe(DATA, POINTS, seed=0)
+    assert "must end within timeout = 0.1 seconds, but it was still running and has been killed" in str(caught.value)
     assert str(caught.value).endswith("Its output ends with:\nstarted")
     numbers = [int(n) for n in pids.read_text().split()]
     assert len(numbers) == 2
-    assert all(ended(n) for n in numbers)
+    for number in numbers:
+        ends(number)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
-def test_ctrl_c_kills_the_program(tmp_path):
-    """A real SIGINT to a Python that waits for a program."""
-    pid = tmp_path / "pid"
+@pytest.mark.parametrize("while_it_starts", [False, True])
+def test_ctrl_c_kills_the_program(tmp_path, while_it_starts):
+    """A real SIGINT to a Python that waits for a program, or that is about to."""
+    pid, go_on = tmp_path / "pid", tmp_path / "go on"
     code = f"""
-import signal
+import os, signal, subprocess, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests in the background ignores it
 import numpy as np
 from epsgauge.trainers.program import Program
+class Slow(subprocess.Popen):
+    def __init__(self, *args, **more):
+        super().__init__(*args, **more)
+        while not os.path.exists({str(go_on)!r}):
+            time.sleep(0.01)
+subprocess.Popen = Slow
 data = (np.zeros((2, 1)), np.zeros(2))
 command = ["/bin/sh", "-c", "echo $$ > {pid}.new; mv {pid}.new {pid}; sleep 600"]
 Program(command=command).observe(data, data, seed=0)
 """
+    if not while_it_starts:
+        go_on.touch()
     parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
-    while not pid.exists():
-        assert parent.poll() is None, parent.stderr.read()
-        time.sleep(0.01)
+    until(lambda: pid.exists() or parent.poll() is not None, "the program starts")
+    assert parent.poll() is None, parent.stderr.read()
     parent.send_signal(signal.SIGINT)
+    go_on.touch()
     _, said = parent.communicate()
     assert "KeyboardInterrupt" in said
-    assert ended(int(pid.read_text()))
+    ends(int(pid.read_text()))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
@@ -141,7 +157,7 @@ def test_a_child_does_not_outlive_a_program_that_ended_well(tmp_path):
     pid = tmp_path / "pid"
     line = f'sleep 600 & echo $! > {pid}; printf "1\\n2\\n" > "$0/losses.csv"'
     assert Program(command=["/bin/sh", "-c", line, "{folder}"]).observe(DATA, POINTS, seed=0).tolist() == [1.0, 2.0]
-    assert ended(int(pid.read_text()))
+    ends(int(pid.read_text()))
 
 
 SH = ["/bin/sh", "-c"]
@@ -228,19 +244,13 @@ def test_a_worker_that_ends_takes_its_programs_with_it(tmp_path):
     """A worker whose parent was killed ends without `finally`: what it has started must not go on."""
     code = f"""
 import os, threading, time
-from epsgauge.trainers import program
+from epsgauge.trainers import leaving, program
 trainer = program.Program(command=["/bin/sh", "-c", "echo $$ > {tmp_path}/pid; sleep 600"])
 threading.Thread(target=lambda: trainer.observe(([1.0],), ([1.0],), seed=0), daemon=True).start()
 while not (os.path.exists("{tmp_path}/pid") and open("{tmp_path}/pid").read().strip()):
     time.sleep(0.01)
-program.stop_all_programs()
+leaving.end_all()
 os._exit(0)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-    pid = int((tmp_path / "pid").read_text())
-    for _ in range(200):
-        state = Path(f"/proc/{pid}/stat")
-        if not state.exists() or state.read_text().split(")")[1].split()[0] == "Z":
-            return
-        time.sleep(0.05)
-    raise AssertionError("the program is still running")
+    ends(int((tmp_path / "pid").read_text()))

@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from command_line import ask
 from markdown_it import MarkdownIt
-from test_audit import Breaks, pairs_plan, plan, played
-from test_cli_runs import ask
+from tiny_runs import CLAIM, Breaks, pairs_plan, plan, played
 
 import epsgauge as eg
 from epsgauge.auditing.compare import compare
@@ -21,21 +21,23 @@ from epsgauge.cli import audit as audit_command
 from epsgauge.cli import report as report_command
 from epsgauge.cli import scores as scores_command
 from epsgauge.errors import InvalidInput
-from epsgauge.figures import percentiles, web
-from epsgauge.reporting import redo, words
+from epsgauge.figures import narrowing, percentiles
+from epsgauge.figures.charts import CHARTS, chart
+from epsgauge.figures.subject import Subject
+from epsgauge.methods import exact
+from epsgauge.methods.evidence import Evidence
+from epsgauge.numbers import likely
+from epsgauge.reporting import redo
 from epsgauge.reporting.html import TITLES
-from epsgauge.reporting.numbers import likely
 from epsgauge.reporting.report import report, written
 from epsgauge.reporting.toml import to_toml
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.view import Run
-from epsgauge.stats import methods
 
 HOSTILE = "<script>alert(1)</script> | **b** [l](http://e.org) `c`\n# head"
 TALLY = eg.Tally(tp=31, tn=996, fp=5, fn=968)
 FEW = eg.Tally(tp=9, tn=27, fp=3, fn=21)
 TABLE = ("table", "thead", "tbody", "tr", "th", "td")
-CLAIM = {"claimed_delta": 1e-5, "claimed_adjacency": "substitute"}
 
 
 class Tags(HTMLParser):
@@ -71,7 +73,7 @@ def scores(shift, n, seed=0):
 def exact_bounds_once():
     """The same few runs are audited again and again: their exact bounds are computed once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(methods, "exact_lower_bound", functools.cache(methods.exact_lower_bound))
+        patch.setattr(exact, "exact_lower_bound", functools.cache(exact.exact_lower_bound))
         yield
 
 
@@ -225,30 +227,34 @@ def test_a_claim_at_another_delta_says_so(judged):
     assert "All of it is at the claim’s δ = 1e-06, not at the audit’s δ = 1e-05" in said
 
 
+def words(name, source):
+    return CHARTS[name].words(Subject.of(source), CHARTS[name].data(Subject.of(source)))
+
+
 def both(said):
     return f"{said.shows} {said.hides}"
 
 
 def test_the_words_know_what_a_claim_is(judged):
     place = {
-        "violation": "The bound is above the claim, which is as sure as the bound is",
-        "underpowered": "that the bound is not above the claim says nothing",
-        "not refuted": "this attack does not refute it; that is less than verified",
+        "violation": "The bound is above the claim, and that is as certain as the bound itself",
+        "underpowered": "That the bound is not above the claim means nothing here",
+        "not refuted": "this attack does not refute the claim. It does not verify it either.",
     }
     for kind, text in place.items():
-        assert [other for other in place.values() if other in words.ruler(judged[kind]).hides] == [text]
-        assert "above the line" in words.roc(judged[kind]).hides
+        assert [other for other in place.values() if other in words("ruler", judged[kind]).hides] == [text]
+        assert "above the line" in words("roc", judged[kind]).hides
     nothing = judged["no claim"]
-    assert "claim" not in both(words.ruler(nothing))
-    assert "There is no claim whose line" in words.roc(nothing).shows
-    assert "the line" not in words.roc(nothing).hides
+    assert "claim" not in both(words("ruler", nothing))
+    assert "There is no claim, so no line" in words("roc", nothing).shows
+    assert "the line" not in words("roc", nothing).hides
 
 
 def test_the_words_of_a_bound_of_mu(judged):
     found = judged["mu"]
     assert found.verdict.mu is not None
-    assert "is worth if the mechanism is Gaussian DP" in words.ruler(found).shows
-    assert "Gaussian DP" not in words.ruler(judged["violation"]).shows
+    assert "is worth if the mechanism is Gaussian DP" in words("ruler", found).shows
+    assert "Gaussian DP" not in words("ruler", judged["violation"]).shows
     page = written(found, "json")
     assert "Gaussian" in page
     assert "guaranteed, if the mechanism is Gaussian DP" in written(found, "md").replace("\u00a0", " ")
@@ -256,58 +262,64 @@ def test_the_words_of_a_bound_of_mu(judged):
 
 def test_the_words_of_one_pair_a_model(judged, broken):
     plain = judged["violation"]
-    assert "All rest on the same guesses." in words.bars(0.9, plain).shows
-    assert "credible interval" in words.percentiles(plain).shows
-    assert "Only the marked rule counts." in words.percentiles(plain).hides
-    assert "the other bar on" not in words.ruler(plain).shows
-    said = words.bars(0.9, broken).shows
+    assert "All rest on the same guesses." in words("bars", plain).shows
+    assert "credible interval" in words("percentiles", plain).shows
+    assert "Only the marked rule counts." in words("percentiles", plain).hides
+    assert "the other bar on" not in words("ruler", plain).shows
+    said = words("bars", broken).shows
     assert "Bayesian, Jeffreys on all judged pairs; Clopper-Pearson, Exact on all judged pairs, with 3 failed" in said
-    assert "The bound rests on all judged pairs, with 3 failed models as wrong guesses" in words.ruler(broken).shows
+    assert "The bound rests on all judged pairs, with 3 failed models as wrong guesses" in words("ruler", broken).shows
     nothing = replace(plain, rows=tuple(replace(row, promise="estimate") for row in plain.rows))
-    assert "None of them is guaranteed here" in words.bars(0.9, nothing).shows
+    assert "None of them is guaranteed here" in words("bars", nothing).shows
 
 
 def test_the_words_of_several_pairs_a_model(many, many_page):
     said = told(many_page)
-    assert "Clopper-Pearson, Exact on one pair a model, fixed beforehand" in said
+    assert "Clopper-Pearson, Exact on one pair per model, fixed beforehand" in said
     assert "Bayesian by model, Pooled on all judged pairs" in said
     assert "the same guesses" not in said
     assert said.count("The posterior is an estimate here: the 5 pairs of a model") == 5  # of six pictures of it
-    assert "credible interval" not in both(words.percentiles(many)) + both(words.narrowing(10, 40))
-    assert "among guesses about one model." in words.dependence(many).hides
+    assert "credible interval" not in both(words("percentiles", many)) + both(words("narrowing", many))
+    assert "among guesses about one model." in words("dependence", many).hides
     unsure = replace(many, rows=tuple(replace(row, promise="estimate") for row in many.rows if row.method == "pooled"))
-    assert "estimate here for another reason" in words.dependence(unsure).hides
-    assert "too few models" in words.dependence(unsure).shows
+    assert "estimate here for another reason" in words("dependence", unsure).hides
+    judged = many.judged.judged
+    few = Evidence.of_scores(judged[np.isin(judged.model, judged.models[:5])], many.judged.threshold)
+    assert "too few models" in words("dependence", replace(many, evidence=few)).shows
 
 
 def test_the_words_of_a_rule_that_was_not_chosen_elsewhere(judged, runs):
     same = judged["same data"]
-    assert "on the very guesses that are judged" in words.percentiles(same).shows
-    assert "only the simultaneous bound allows for that" in words.percentiles(same).hides
-    assert "Only the marked rule" not in words.percentiles(same).hides
-    assert "chosen on these guesses, as any other" in words.roc(same).hides
-    assert "Simultaneous looks at every threshold" in words.bars(0.9, same).shows
+    assert "on the very guesses that are judged" in words("percentiles", same).shows
+    assert "only the simultaneous bound allows for that" in words("percentiles", same).hides
+    assert "Only the marked rule" not in words("percentiles", same).hides
+    assert "chosen on these guesses, as any other" in words("roc", same).hides
+    assert "Simultaneous looks at every threshold" in words("bars", same).shows
     pairs = eg.audit(Run.open(runs / "many"), rule="split-pairs", verdict_method="clopper-pearson")
-    assert "chosen on 30 other pairs of the judged models" in words.percentiles(pairs).shows
-    assert "These guesses may have had a say" in words.roc(pairs).hides  # the plan declared another rule
-    assert "other pairs of the same models" in words.roc(replace(pairs, lost=None)).hides
+    assert "chosen on 30 other pairs of the judged models" in words("percentiles", pairs).shows
+    assert "These guesses may have influenced" in words("roc", pairs).hides  # the plan declared another rule
+    assert "other pairs of the same models" in words("roc", replace(pairs, facts=replace(pairs.facts, lost=None))).hides
 
 
 def test_the_words_of_numbers(judged):
-    assert "at least 90 % of it lies between" in words.region(0.9).shows
-    assert "Not even 100 times as many" in words.narrowing(10, None).shows
-    assert "about 40 judged models in all; there are 10 now" in words.narrowing(10, 40).shows
-    sure = judged["violation"].posterior
-    assert "right of the claim is > 0.999." in words.density(sure, 0.001).shows
+    found = judged["violation"]
+    assert "at least 90 % of it lies between" in words("contours", found).shows
+    shown, subject = narrowing.narrowing(found), Subject.of(found)
+    assert "Not even 100 times as many" in narrowing.words(subject, replace(shown, half=None)).shows
+    assert (
+        f"about 40 judged models in all; there are {shown.n[-1]} now"
+        in narrowing.words(subject, replace(shown, half=40)).shows
+    )
+    assert "more than the claim is > 0.999." in chart("density", found.posterior, claimed=0.001).words.shows
     assert [likely(p) for p in (0.0, 0.25, 0.9994, 0.9996, 1.0)] == ["0", "0.25", "0.999", "> 0.999", "> 0.999"]
     one = eg.estimate(eg.Tally(tp=9, tn=0, fp=0, fn=1), delta=1e-5)
-    assert "there is no dot" in words.region(0.9, one).shows
+    assert "one class has none" in CHARTS["contours"].drawn(Subject.of(one)).absent
 
 
 def test_a_rule_that_was_moved_by_hand_was_chosen_by_nobody(judged):
     shown = percentiles.percentiles(judged["violation"])
-    assert "chosen by" in web.percentiles(shown)
-    drawn = web.percentiles(replace(shown, who="moved by hand"))
+    assert "chosen on" in percentiles.draw(shown)
+    drawn = percentiles.draw(replace(shown, who="moved by hand"))
     assert "moved by hand" in drawn
     assert "chosen" not in drawn.lower()
 
@@ -364,7 +376,7 @@ def test_a_comparison_overlays_its_runs(beside, many):
     assert "| other |" in written(beside, "md")
     unlike = replace(beside, runs=(beside.runs[0], replace(beside.runs[1], audit=many)))
     said = told(written(unlike, "html"))
-    assert words.ruler(many).shows in said  # words of another run would not be true beside this ruler
+    assert words("ruler", many).shows in said  # words of another run would not be true beside this ruler
 
 
 @pytest.mark.parametrize(

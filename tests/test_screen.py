@@ -12,7 +12,7 @@ from epsgauge.scores import search as searching
 from epsgauge.scores.screen import LowerEnds, contenders
 from epsgauge.scores.search import search
 from epsgauge.scores.table import Scores
-from epsgauge.stats.methods import QUICK
+from epsgauge.stats.quick import QUICK
 
 
 def rectangles(n1, n0):
@@ -29,7 +29,7 @@ def test_no_rectangle_of_counts_has_more_than_it_may(method, n1, n0):
     a, b, c, d = np.array(every).T
     fn, fp = np.indices((n1 + 1, n0 + 1))
     for delta, tail in [(0.0, 1e-4), (0.0, 0.25), (1e-5, 0.05), (0.02, 0.25), (0.02, 0.49), (0.3, 0.05), (0.3, 0.49)]:
-        ends = LowerEnds(method, n1, n0, delta, tail)
+        ends = LowerEnds(QUICK[method], n1, n0, delta, tail)
         values = ends.at((fn.ravel(), fp.ravel())).reshape(fn.shape)
         largest = np.array([values[i : j + 1, k : m + 1].max() for i, j, k, m in every])
         for eps in np.unique(np.quantile(values, [0.3, 0.9])):
@@ -38,7 +38,7 @@ def test_no_rectangle_of_counts_has_more_than_it_may(method, n1, n0):
 
 def test_a_row_without_false_alarms_whose_largest_lower_end_is_inside():
     """Its corners alone would leave it out."""
-    ends = LowerEnds("bayes", 100, 3, 0.01, 0.25)
+    ends = LowerEnds(QUICK["bayes"], 100, 3, 0.01, 0.25)
     fn, fp = np.arange(88, 100), np.zeros(12, np.int64)
     values = ends.at((fn, fp))
     inside = values.argmax()
@@ -50,7 +50,7 @@ def test_a_row_without_false_alarms_whose_largest_lower_end_is_inside():
 @pytest.mark.parametrize("method", list(QUICK))
 def test_a_block_of_one_has_its_own_value(method):
     for n1, n0, delta, tail in ((40, 40, 1e-5, 0.05), (60, 3, 0.01, 0.25), (3, 60, 0.0, 0.005)):
-        ends = LowerEnds(method, n1, n0, delta, tail)
+        ends = LowerEnds(QUICK[method], n1, n0, delta, tail)
         fn, fp = (grid.ravel() for grid in np.indices((n1 + 1, n0 + 1)))
         values = ends.at((fn, fp))
         eps = float(np.quantile(values, 0.8)) + 1e-4
@@ -116,7 +116,7 @@ def test_few_are_looked_at():
 
 def test_nobody_contends():
     none = np.arange(0)
-    assert not len(contenders(none, none, none, LowerEnds("jeffreys", 1, 1, 0.0, 0.05)))
+    assert not len(contenders(none, none, none, LowerEnds(QUICK["jeffreys"], 1, 1, 0.0, 0.05)))
     scores = Scores.from_in_out(np.arange(600.0), np.arange(600.0) + 2000, adjacency="substitute")
     found = search(scores, delta=1e-5, level=0.9, method="jeffreys", candidates=scores.score[scores.score > 0])
     assert found.thresholds[found.best] == 1.0  # worse than chance everywhere; nearest to it at both ends

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
+from command_line import ask
 
 import epsgauge as eg
-from epsgauge.cli.main import app
 from epsgauge.errors import InvalidInput
 from epsgauge.runner.plan import Plan
 
@@ -56,12 +55,6 @@ def write(tmp_path):
         return file
 
     return written
-
-
-def ask(*args, code=0):
-    result = CliRunner().invoke(app, [str(a) for a in args], catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result.stdout
 
 
 def test_values_are_replaced_key_by_key(write):

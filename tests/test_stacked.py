@@ -12,12 +12,13 @@ from torch.nn.functional import cross_entropy
 
 from epsgauge.errors import InvalidInput
 from epsgauge.trainers import opacus_engine
+from epsgauge.trainers.protocol import Group
 from epsgauge.trainers.recipe import Recipe
 from epsgauge.trainers.stacked import convolution
 from epsgauge.trainers.stacked.chain import supports
 from epsgauge.trainers.stacked.draws import draws
 from epsgauge.trainers.stacked.engine import fit_many
-from epsgauge.trainers.stacked.group import Group, group_for, width_for
+from epsgauge.trainers.stacked.group import group_for, width_for
 from epsgauge.trainers.stacked.images import pool
 from epsgauge.trainers.stacked.plain import PlainRecipe
 from epsgauge.trainers.streams import streams, torch_seed, torch_seeded

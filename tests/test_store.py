@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import epsgauge as eg
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome
 from epsgauge.runner import lock, looks, store
+from epsgauge.runner.executors import InProcess
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import hold, holder
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.run import run
 from epsgauge.runner.store import Store
+from epsgauge.runner.view import Run
 
 GAME = GameSettings(train_size=10, pairs_per_model=2)
 
@@ -27,8 +35,8 @@ def outcome(index, error=None):
     pairs = rng.integers(0, 99, size=(2, 2))
     if error:
         return Outcome(index, 2**62 + index, np.array([0, 1]), pairs, 0.5, error=error)
-    bits, reference = rng.integers(0, 2, size=2), np.sort(rng.normal(size=7))
-    return Outcome(index, 2**62 + index, bits, pairs, 0.25, rng.normal(size=2), rng.normal(size=2), reference)
+    channels = {"loss": rng.normal(size=(2, 2)), "reference": np.sort(rng.normal(size=7))}
+    return Outcome(index, 2**62 + index, rng.integers(0, 2, size=2), pairs, 0.25, channels)
 
 
 def filled(file, *outcomes):
@@ -48,23 +56,26 @@ def test_every_number_comes_back_bit_for_bit(tmp_path):
         assert s.indices("failed").tolist() == [2]
         ((index, bits, seed, error),) = s.failures()
         assert (index, bits.tolist(), seed, error) == (2, [0, 1], 2**62 + 2, "boom\nat line 1")
-        mean, _ = s.timing()
-        assert mean == 0.25
+        median, _ = s.timing()
+        assert median == 0.25
     for row, index in enumerate([0, 1, 3]):
         expected = outcome(index)
-        for name in ("bits", "pairs", "loss0", "loss1", "reference"):
-            got = getattr(signals, name)[row]
-            assert got.tobytes() == np.ascontiguousarray(getattr(expected, name)).tobytes(), name
+        assert signals.bits[row].tolist() == expected.bits.tolist()
+        assert signals.pairs[row].tolist() == expected.pairs.tolist()
+        assert list(signals.channels) == list(expected.channels)
+        for name, values in expected.channels.items():
+            assert signals[name][row].shape == values.shape
+            assert signals[name][row].tobytes() == values.tobytes(), name
 
 
 def test_nan_and_a_second_write_of_one_model(tmp_path):
     """An add-remove game has no z0: its loss is NaN; a model that is retried replaces its failed row."""
     again = outcome(2)
-    again.loss0[:] = np.nan
+    again.channels["loss"][:, 0] = np.nan
     with Store.read(filled(tmp_path / "s.sqlite", outcome(2, "boom"), again)) as s:
         assert s.indices("failed").tolist() == []
-        assert np.isnan(s.signals(GAME).loss0).all()
-        assert np.isfinite(s.signals(GAME).loss1).all()
+        assert np.isnan(s.signals(GAME)["loss"][..., 0]).all()
+        assert np.isfinite(s.signals(GAME)["loss"][..., 1]).all()
 
 
 def test_no_models_are_signals_without_rows(tmp_path):
@@ -156,9 +167,16 @@ def sql(statement):
         (lambda file: os.truncate(file, 0), "it holds no run"),
         (sql("DROP TABLE meta"), "no such table: meta"),
         (sql("DROP TABLE models"), "no such table: models"),
-        (sql("UPDATE models SET loss1 = substr(loss1, 2) WHERE idx = 1"), "wrong length"),
-        (sql("UPDATE models SET loss1 = NULL WHERE idx = 1"), "wrong length"),
-        (sql("UPDATE models SET reference = substr(reference, 9) WHERE idx = 1"), "wrong length"),
+        (sql("UPDATE models SET signals = substr(signals, 2) WHERE idx = 1"), "wrong length"),
+        (sql("UPDATE models SET signals = NULL WHERE idx = 1"), "wrong length"),
+        (sql("UPDATE models SET signals = substr(signals, 9) WHERE idx = 1"), "wrong length"),
+        (sql("UPDATE models SET pairs = substr(pairs, 9) WHERE idx = 1"), "wrong length"),
+        (sql("DELETE FROM channels"), "does not say which channels"),
+        (sql("UPDATE channels SET dtype = 'O'"), "what it says of its channels"),
+        (sql("UPDATE channels SET shape = '{'"), "what it says of its channels"),
+        (sql("UPDATE channels SET shape = '[-2, -2]'"), "what it says of its channels"),
+        (sql("UPDATE channels SET shape = '[2, 3]' WHERE name = 'loss'"), "wrong length"),
+        (sql("UPDATE channels SET version = 'one'"), "what it says of its channels"),
         (sql("UPDATE arrays SET shape = '[4]'"), "array pool has the wrong length"),
         (sql("UPDATE arrays SET dtype = 'O'"), "array pool has the wrong length"),
         (sql("UPDATE meta SET value = '{'"), "its entry plan is not JSON"),
@@ -179,8 +197,8 @@ def test_damage_is_one_sentence_with_file_and_remedy(tmp_path, harm, words):
 
 def test_a_newer_schema_is_refused(tmp_path):
     file = filled(tmp_path / "s.sqlite")
-    sql("PRAGMA user_version = 2")(file)
-    with pytest.raises(InvalidInput, match=r"newer epsgauge \(schema 2, this one knows 1\). Upgrade epsgauge."):
+    sql("PRAGMA user_version = 3")(file)
+    with pytest.raises(InvalidInput, match=r"newer epsgauge \(schema 3, this one knows 2\). Upgrade epsgauge."):
         Store.read(file)
 
 
@@ -282,6 +300,39 @@ def test_the_lock_names_its_holder_and_is_free_afterwards(tmp_path):
         pass
 
 
+WITHOUT_LOCKS = """
+import os, sys
+sys.modules["fcntl"] = None
+for name in ("register_at_fork", "pread", "pwrite", "fork"):
+    delattr(os, name)
+import numpy as np
+import epsgauge as eg
+from epsgauge.runner.view import Run
+
+table, folder, out = sys.argv[1:]
+assert eg.audit(eg.Scores.read(table), rule="given", threshold=0.5).judged.tally.tp == 2
+run = Run.open(folder)
+assert not run.status()["running"]
+eg.audit(run, rule="given", attack="loss", threshold=0.0)
+eg.audit(run, rule="given", attack="loss", threshold=0.0)
+assert len(run.looks) == 2
+try:
+    eg.run(run.plan, out=out)
+except eg.EpsgaugeError as error:
+    print(error)
+"""
+
+
+def test_only_running_needs_locks(earlier, tmp_path):
+    """Scores and runs are audited where there is no fcntl, as on Windows."""
+    table = tmp_path / "scores.csv"
+    eg.Scores.from_in_out([1.0, 2.0, 0.2], [0.0, 0.1, 3.0], adjacency="substitute").write(table)
+    words = [sys.executable, "-c", WITHOUT_LOCKS, str(table), str(earlier.parent), str(tmp_path / "new")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.startswith("a run needs the file locks of Linux or macOS, which this system lacks.")
+
+
 def test_out_must_be_a_folder(tmp_path):
     (tmp_path / "file").touch()
     for bad in (tmp_path / "file", tmp_path / "file" / "below"):
@@ -313,3 +364,129 @@ def test_the_rate_of_models_that_are_done_in_groups(tmp_path):
         median, rate = s.timing()
     assert median == 0.2
     assert rate == pytest.approx(20 / 4, rel=0.01)
+
+
+# stores of schema 1, which had a column for each kind of loss
+
+EARLIER = Path(__file__).parent / "data" / "schema1" / store.FILE  # four models done, the fifth failed, six planned
+EARLIER_GAME = {"train_size": 20, "pairs_per_model": 2, "reference_size": 5}
+
+
+def columns_of(file):
+    """What schema 1 holds of its models that are done, by its own columns."""
+    connection = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)
+    rows = connection.execute("SELECT loss0, loss1, reference FROM models WHERE state = 'done' ORDER BY idx").fetchall()
+    connection.close()
+    return [np.array([np.frombuffer(blob, "<f8") for blob in column]) for column in zip(*rows, strict=True)]
+
+
+@pytest.fixture
+def earlier(tmp_path):
+    return Path(shutil.copytree(EARLIER.parent, tmp_path / "run")) / store.FILE
+
+
+def test_a_store_of_schema_1_is_read_as_it_is(earlier):
+    before = earlier.read_bytes()
+    loss0, loss1, reference = columns_of(earlier)
+    with Store.read(earlier) as s:
+        signals = s.signals(GameSettings(**EARLIER_GAME))
+        assert signals.models.tolist() == s.indices("done").tolist() == [0, 1, 2, 3]
+        assert [row[0] for row in s.failures()] == [4]
+        assert s.timing()[0] == 0.25
+    assert list(signals.channels) == ["loss", "reference"]
+    assert signals["loss"].tobytes() == np.stack([loss0, loss1], axis=-1).tobytes()
+    assert signals["reference"].tobytes() == reference.tobytes()
+    assert earlier.read_bytes() == before
+    assert [f.name for f in earlier.parent.iterdir()] == [store.FILE]
+
+
+def test_a_store_of_schema_1_is_read_where_nobody_can_write(earlier, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with Store.read(earlier) as s:
+        assert s.signals(GameSettings(**EARLIER_GAME))["reference"].tobytes() == columns_of(earlier)[2].tobytes()
+
+
+def test_a_run_of_schema_1_goes_on(earlier, tmp_path):
+    planned = Plan(
+        name="earlier", seed=3, n_models=6, data={"use": "zeros", "size": 60}, trainer={"use": "laplace", "eps": 1.0},
+        game=EARLIER_GAME,
+    )  # fmt: skip
+    old = Run.open(earlier.parent).signals()
+    done = run(planned, out=earlier.parent, executor=InProcess(), retry_failed=True)
+    fresh = run(planned, out=tmp_path / "fresh", executor=InProcess()).signals()
+    signals = done.signals()
+    assert done.complete
+    for name in ("loss", "reference"):
+        assert signals[signals.models < 4][name].tobytes() == old[name].tobytes()
+        assert signals[signals.models >= 4][name].tobytes() == fresh[fresh.models >= 4][name].tobytes()
+    assert done.provenance["fingerprint"] == Run.open(tmp_path / "fresh").provenance["fingerprint"]
+
+
+def test_a_store_that_cannot_be_brought_to_this_schema_stays_as_it_is(earlier):
+    before = columns_of(earlier)
+    sql("UPDATE models SET loss1 = substr(loss1, 9) WHERE idx = 2")(earlier)
+    for opened in (Store.write, lambda file: Store.read(file).signals(GameSettings(**EARLIER_GAME))):
+        with pytest.raises(InvalidInput, match="the signals of a model have the wrong length"):
+            opened(earlier)
+    connection = sqlite3.connect(earlier)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert connection.execute("SELECT loss0 FROM models WHERE idx = 3").fetchone() == (before[0][3].tobytes(),)
+    connection.close()
+
+
+KILLED_AT_A_STEP = """
+import os, signal, sqlite3, sys
+from pathlib import Path
+from epsgauge.runner.store import Store
+
+step, statements = int(sys.argv[2]), 0
+
+def trace(statement):
+    global statements
+    statements += statement.startswith(("ALTER", "CREATE", "INSERT", "DROP", "PRAGMA user_version =", "COMMIT"))
+    if statements == step:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+connect = sqlite3.connect
+def traced(*args, **kw):
+    connection = connect(*args, **kw)
+    connection.set_trace_callback(trace)
+    return connection
+sqlite3.connect = traced
+Store.write(Path(sys.argv[1])).close()
+print(statements)
+"""
+
+
+def test_a_kill_during_the_change_of_schema_loses_nothing(tmp_path):
+    loss0, loss1, _ = columns_of(EARLIER)
+    for step in range(1, 10):
+        file = Path(shutil.copytree(EARLIER.parent, tmp_path / str(step))) / store.FILE
+        done = subprocess.run([sys.executable, "-c", KILLED_AT_A_STEP, str(file), str(step)], capture_output=True)
+        with Store.read(file) as s:
+            signals = s.signals(GameSettings(**EARLIER_GAME))
+        assert signals["loss"].tobytes() == np.stack([loss0, loss1], axis=-1).tobytes(), step
+        if done.returncode == 0:
+            break
+    assert (step, done.stdout.strip()) == (9, b"8")  # it was killed before each of eight statements
+
+
+def test_a_newer_channel_is_refused(tmp_path):
+    file = filled(tmp_path / "s.sqlite", outcome(0))
+    sql("UPDATE channels SET version = 2 WHERE name = 'loss'")(file)
+    with Store.read(file) as s, pytest.raises(InvalidInput, match=r"\(channel loss, version 2, this one knows 1\)"):
+        s.signals(GAME)
+
+
+def test_a_model_with_other_channels_is_kept_as_failed(tmp_path):
+    first, other, longer = outcome(0), outcome(1), outcome(2)
+    other.channels["margin"] = np.zeros(3)
+    longer.channels["reference"] = np.zeros(8)
+    with Store.create(tmp_path / "s.sqlite", {"plan": 1}) as s:
+        assert s.add(first) is first
+        for bad, given in ((other, "loss [2, 2], reference [7], margin [3]"), (longer, "loss [2, 2], reference [8]")):
+            kept = s.add(bad)
+            assert kept.channels is None
+            assert f"the same channels, here loss [2, 2], reference [7], but this one gave {given}." in kept.error
+        assert s.indices("failed").tolist() == [1, 2]
+        assert s.signals(GAME).models.tolist() == [0]

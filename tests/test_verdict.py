@@ -7,15 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from tiny_runs import evidence_of_tally
 
 from epsgauge.auditing import accounting
 from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.claim import Claim, NoClaim, promises
-from epsgauge.auditing.one_sided import MAX_CELLS, OneSided
-from epsgauge.auditing.verdict import Evidence, verdict
+from epsgauge.auditing.verdict import verdict
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
-from epsgauge.runner.plan import AuditSettings
+from epsgauge.methods.power import MAX_CELLS
+from epsgauge.methods.table import METHODS
+from epsgauge.settings import AuditSettings
 from epsgauge.stats.tally import Tally
 
 WHO = Adversary("loss", "threshold 1 fixed beforehand", "black box: the loss of z1")
@@ -25,8 +27,8 @@ TRAINED = DPSGD(sample_rate=0.1, noise_multiplier=1.0, steps=100)
 def ruled(tally, claim=None, *, failed=(0, 0), method="clopper-pearson", level=0.99, promise="guaranteed", **kw):
     """`claim` is an ε at δ = 1e-5."""
     about = NoClaim("none.") if claim is None else Claim(claim, 1e-5, "substitute", "stated")
-    evidence = Evidence(tally, *failed, WHO, "substitute")
-    return verdict(about, evidence, method=method, level=level, delta=1e-5, promise=promise, **kw)
+    evidence, by = evidence_of_tally(tally, failed), {"method": METHODS[method], "adversary": WHO}
+    return verdict(about, evidence, level=level, delta=1e-5, promise=promise, **by, **kw)
 
 
 def binomial(n, rate):
@@ -70,7 +72,7 @@ def test_the_bound_of_the_verdict_keeps_its_level(n, eps, rates):
     assert mass[bound > eps].sum() <= 0.01
     some = np.random.default_rng(0).integers(0, len(fn), 40)
     ours = [
-        OneSided("clopper-pearson", 0.99, 0.0).of(Tally(tp=n - a, fn=a, tn=n - b, fp=b))
+        METHODS["clopper-pearson"].of(Tally(tp=n - a, fn=a, tn=n - b, fp=b), delta=0.0, level=0.99)
         for a, b in zip(fn[some], fp[some], strict=True)
     ]
     assert ours == pytest.approx(bound[some].tolist(), abs=1e-9)
@@ -95,7 +97,7 @@ def test_the_direction_is_fixed_beforehand():
 )
 def test_detectable_against_simulation(n1, n0, fn, fp):
     tally = Tally(tp=n1 - fn, fn=fn, tn=n0 - fp, fp=fp)
-    found = OneSided("clopper-pearson", 0.99, 1e-5).detectable(tally)
+    found = METHODS["clopper-pearson"].detectable(evidence_of_tally(tally), delta=1e-5, level=0.99)
     rng, times = np.random.default_rng(1), 40_000
     bounds = bound_by_hand(rng.binomial(n1, fn / n1, times), rng.binomial(n0, fp / n0, times), n1, n0, 1e-5)
     noise = 4 * math.sqrt(0.16 / times) + (0 if n1 < 1000 else 4 * math.sqrt(0.16 / MAX_CELLS))
@@ -143,7 +145,7 @@ def test_not_refuted_says_by_whom():
 
 def test_a_bound_equal_to_the_claim_is_no_violation():
     tally = Tally(tp=180, fn=20, tn=190, fp=10)
-    bound = OneSided("clopper-pearson", 0.99, 1e-5).of(tally)
+    bound = METHODS["clopper-pearson"].of(tally, delta=1e-5, level=0.99)
     assert ruled(tally, bound).kind == "not refuted"
     assert ruled(tally, math.nextafter(bound, 0)).kind == "violation"
 
@@ -195,9 +197,9 @@ def test_no_sentence_says_more_than_is_known():
 
 def test_the_claim_is_judged_at_its_own_delta():
     tally = Tally(tp=280, fn=20, tn=290, fp=10)
-    evidence = Evidence(tally, 0, 0, WHO, "substitute")
     claim = Claim(2.0, 0.01, "substitute", "stated")
-    v = verdict(claim, evidence, method="clopper-pearson", level=0.99, delta=1e-5, promise="guaranteed")
+    by = {"method": METHODS["clopper-pearson"], "promise": "guaranteed", "adversary": WHO}
+    v = verdict(claim, evidence_of_tally(tally), level=0.99, delta=1e-5, **by)
     assert v.delta == 0.01
     assert v.bound == pytest.approx(float(bound_by_hand(20, 10, 300, 300, 0.01)))
 

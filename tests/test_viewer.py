@@ -18,83 +18,43 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from patience import PATIENCE
+from tiny_runs import pairs_plan, plan, played, stopped
 
 import epsgauge as eg
 from epsgauge.auditing.audit import audit_run
-from epsgauge.auditing.one_sided import OneSided
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.figures.narrowing import narrowing
+from epsgauge.methods.counting import Counting
+from epsgauge.methods.table import METHODS
 from epsgauge.reporting.viewer import calculator, explore, upload
 from epsgauge.reporting.viewer.audits import Audits
 from epsgauge.reporting.viewer.guard import HEADERS, PAGES
+from epsgauge.reporting.viewer.pictures import Pictures
 from epsgauge.reporting.viewer.runs import Folder
-from epsgauge.reporting.viewer.said import said
 from epsgauge.reporting.viewer.seen import UNLOGGED
 from epsgauge.reporting.viewer.server import Viewer, serve
 from epsgauge.reporting.viewer.show import Show, _controls
-from epsgauge.runner.executors import InProcess
-from epsgauge.runner.progress import Watch
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 STATIC = Path(explore.__file__).parent / "static"
 
 
-class Losses:
-    """Losses of members are lower."""
-
-    gap = 1.5
-
-    def train(self, data, *, seed, size=None):
-        return set(np.asarray(data[0]).tolist()), seed
-
-    def losses(self, model, points):
-        members, seed = model
-        ids = np.asarray(points[0])
-        return np.random.default_rng(seed).normal(size=len(ids)) - self.gap * np.isin(ids, list(members))
+def of_losses(name, seed, n_models=60, m=1, shift=1.5, **audit):
+    return pairs_plan(m, shift=shift, name=name, seed=seed, n_models=n_models, audit={"attack": "percentile", **audit})
 
 
-class Clear(Losses):
-    """By so much that a few models show it."""
-
-    gap = 6.0
-
-
-def of_losses(name, seed, n_models=60, pairs_per_model=1, trainer=Losses, **audit):
-    game = {"train_size": 20, "reference_size": 19, "pairs_per_model": pairs_per_model}
-    data = {"use": "zeros", "size": 200}
-    return eg.Plan(name=name, seed=seed, n_models=n_models, data=data, trainer=trainer(), game=game, audit=audit)
+def judged_plan(name="rr", audit=None, **more):
+    """By a method that takes no time."""
+    return plan(name=name, audit={"verdict_method": "clopper-pearson", **(audit or {})}, **more)
 
 
 def small(n_models=12):
-    return plan(n_models=n_models, audit={"rule": "given", "threshold": 0.0})
-
-
-def plan(name="rr", n_models=60, seed=0, attack="difference", audit=None, **game):
-    own = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros", **game}
-    return eg.Plan(
-        name=name,
-        seed=seed,
-        n_models=n_models,
-        data="zeros",
-        trainer={"use": "randomised-response", "eps": 1.0},
-        game=own,
-        audit={"attack": attack, "verdict_method": "clopper-pearson", **(audit or {})},
-    )
+    return judged_plan(n_models=n_models, audit={"rule": "given", "threshold": 0.0})
 
 
 def play(a_plan, out, stop_after=None):
-    class Stop(Watch):
-        left = stop_after or 10**9
-
-        def finished_one(self, outcome, progress):
-            self.left -= 1
-            if not self.left:
-                raise KeyboardInterrupt
-
-    try:
-        return eg.run(a_plan, out=out, executor=InProcess(), watch=Stop())
-    except KeyboardInterrupt:
-        return eg.Run.open(out)
+    return stopped(a_plan, out, stop_after) if stop_after else played(a_plan, out)
 
 
 class Answer:
@@ -115,7 +75,7 @@ class Client:
         self.port, self.cookie = port, None
 
     def send(self, method, path, headers=None, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         sent = {**({"Cookie": self.cookie} if self.cookie else {}), **(headers or {})}
         try:
             connection.request(method, path, body=body, headers=sent)
@@ -158,11 +118,11 @@ class Served:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    play(plan(), folder / "whole")
-    play(plan(HOSTILE, seed=1), folder / "deep" / 'a"b<i>&c')
+    play(judged_plan(), folder / "whole")
+    play(judged_plan(HOSTILE, seed=1), folder / "deep" / 'a"b<i>&c')
     play(of_losses("percentile", 2, verdict_method="clopper-pearson"), folder / "percentile")
-    play(plan("other", adjacency="add-remove", seed=3), folder / "other")
-    play(plan("half"), folder / "half", stop_after=40)
+    play(judged_plan("other", adjacency="add-remove", seed=3), folder / "other")
+    play(judged_plan("half"), folder / "half", stop_after=40)
     (folder / "broken").mkdir()
     (folder / "broken" / "store.sqlite").write_bytes(b"no database at all" * 100)
     return folder
@@ -404,7 +364,7 @@ def test_the_list_shows_every_run_and_no_result(client, runs):
 
 
 def test_a_verdict_in_the_list_is_one_look_a_session(tmp_path):
-    done = play(plan(), tmp_path / "a")
+    done = play(judged_plan(), tmp_path / "a")
     with Served(tmp_path) as here:
         cell = here.client.get("/api/verdict", id="a").json["html"]
         found = audit_run(done)
@@ -439,7 +399,7 @@ def test_the_folder_may_be_a_run_itself(tmp_path):
 
 
 def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
-    play(plan(), tmp_path / "a", stop_after=40)
+    play(judged_plan(), tmp_path / "a", stop_after=40)
     with Served(tmp_path) as here:
         client = here.client
         page = client.get("/run", id="a").text
@@ -456,7 +416,7 @@ def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
         assert "holds at every moment" in found["parts"]["verdict"]
         client.get("/api/explore", id="a", log_delta=-3)
         assert looks(tmp_path / "a") == ["view"]
-        play(plan(), tmp_path / "a", stop_after=10)
+        play(judged_plan(), tmp_path / "a", stop_after=10)
         client.get("/api/explore", id="a", log_delta=-4)
         assert looks(tmp_path / "a") == ["view"]  # sliders are about what the page shows
         client.get("/api/results", id="a")
@@ -469,7 +429,7 @@ def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
 
 
 def test_too_few_models_to_judge_is_a_sentence(tmp_path):
-    play(plan(), tmp_path / "a", stop_after=8)
+    play(judged_plan(), tmp_path / "a", stop_after=8)
     with Served(tmp_path) as here:
         here.client.post("/api/open", id="a")
         answer = here.client.get("/api/results", id="a")
@@ -485,7 +445,7 @@ def test_too_few_models_to_judge_is_a_sentence(tmp_path):
 
 def test_nothing_moved_is_the_declared_audit(declared):
     found = explore.quick(declared, explore.Moved())
-    assert found.audit is declared.audit
+    assert found.reading is declared.audit
     assert not found.pending
 
 
@@ -495,18 +455,18 @@ def test_a_moved_audit_is_that_of_the_library(declared):
     scores = declared.audit.judged.judged
     said = scores.score >= 70.0
     tally = eg.Tally.from_guesses(scores.bit, said.astype(int))
-    assert found.audit.judged.tally == tally
-    assert found.audit.judged.n_models == 50
+    assert found.reading.judged.tally == tally
+    assert found.reading.judged.n_models == 50
     ours = eg.intervals(tally, delta=1e-3, level=0.8)
-    for row in found.audit.rows[:3]:
+    for row in found.reading.rows[:3]:
         assert (row.low, row.high) == pytest.approx((ours[row.method].low, ours[row.method].high))
-    assert {row.promise for row in found.audit.rows} == {"estimate"}
+    assert {row.promise for row in found.reading.rows} == {"estimate"}
     whole = explore.late(declared, moved)
     assert not whole.pending
     exact = eg.intervals(tally, delta=1e-3, level=0.8, methods=["exact"])["exact"]
-    assert whole.audit["exact"].low == pytest.approx(float(exact.low))
-    assert [row.method for row in whole.audit.rows] == [row.method for row in found.audit.rows]
-    assert whole.audit.verdict.bound == pytest.approx(found.audit.verdict.bound)
+    assert whole.reading["exact"].low == pytest.approx(float(exact.low))
+    assert [row.method for row in whole.reading.rows] == [row.method for row in found.reading.rows]
+    assert whole.reading.bound.value == pytest.approx(found.reading.bound.value)
 
 
 CLAIM = {"claimed_eps": 1.0, "claimed_delta": 1e-3, "claimed_adjacency": "substitute"}
@@ -527,7 +487,7 @@ def cases(tmp_path_factory):
     folder, audits = tmp_path_factory.mktemp("cases"), Audits()
     found = {}
     for name, (m, stop_after, audit, _) in CASES.items():
-        play(of_losses(name, 2, 24, m, Clear, **audit), folder / name, stop_after)
+        play(of_losses(name, 2, 24, m, 6.0, **audit), folder / name, stop_after)
         found[name] = audits.of(folder / name)
     return found
 
@@ -537,46 +497,46 @@ def test_a_slider_judges_the_guesses_that_were_declared(cases, name):
     declared, base = cases[name], cases[name].audit
     assert base.verdict.method == CASES[name][-1]
     assert base.verdict.bound > 0
-    there = explore.late(declared, explore.Moved(level=base.settings.level)).audit
+    there = explore.late(declared, explore.Moved(level=base.settings.level)).reading
     assert [(r.method, r.low, r.high, r.tally) for r in there.rows] == [
         (r.method, r.low, r.high, r.tally) for r in base.rows
     ]
     assert {row.promise for row in there.rows} == {"estimate"}
-    assert (there.verdict.tally, there.verdict.delta) == (base.verdict.tally, base.verdict.delta)
+    assert (there.bound.tally, there.bound.delta) == (base.verdict.tally, base.verdict.delta)
     moved = explore.Moved(level=0.8)
     for found in (explore.quick(declared, moved), explore.late(declared, moved)):
-        assert found.audit.verdict.bound == pytest.approx(base.verdict.bound)
-        assert (found.audit.verdict.method, found.audit.verdict.level) == (base.verdict.method, base.verdict.level)
-        assert [row.method for row in found.audit.rows] == [row.method for row in base.rows]
+        assert found.reading.bound.value == pytest.approx(base.verdict.bound)
+        assert (found.reading.bound.method, found.reading.bound.level) == (base.verdict.method, base.verdict.level)
+        assert [row.method for row in found.reading.rows] == [row.method for row in base.rows]
 
 
 @pytest.mark.parametrize("name", ["same-data", "unfinished", "of some pairs", "of μ"])
 def test_the_bound_is_by_the_method_that_is_chosen(cases, name):
     declared, base = cases[name], cases[name].audit
     for method, delta in (("exact", None), ("clopper-pearson", 1e-4)):
-        verdict = explore.late(declared, explore.Moved(method=method, delta=delta)).audit.verdict
-        assert verdict.method == method
-        ours = OneSided(method, base.verdict.level, delta or base.verdict.delta).of(base.guaranteed.tally)
-        assert verdict.bound == pytest.approx(ours)
-        assert verdict.mu is None
-    exact = explore.late(declared, explore.Moved(delta=1e-4, method="exact")).audit
-    assert exact.verdict.method == "exact"  # also at a δ that nobody declared
+        bound = explore.late(declared, explore.Moved(method=method, delta=delta)).reading.bound
+        assert bound.method == method
+        at = {"delta": delta or base.verdict.delta, "level": base.verdict.level}
+        assert bound.value == pytest.approx(METHODS[method].of(base.guaranteed_tally, **at))
+        assert bound.mu is None
+    exact = explore.late(declared, explore.Moved(delta=1e-4, method="exact")).reading
+    assert exact.bound.method == "exact"  # also at a δ that nobody declared
     assert "pending" not in [row.note for row in exact.rows]
 
 
 def test_a_moved_threshold_leaves_which_guesses_count(cases, monkeypatch):
     declared = cases["pooled"]
-    which = declared.beyond.pool.guesses
-    monkeypatch.setattr("epsgauge.auditing.pool._best", lambda *args: pytest.fail("it was chosen again"))
-    found = explore.late(declared, explore.Moved(percentile=60.0)).audit
-    assert found.verdict.method == "pooled"
-    assert (found.verdict.guesses.n_guesses, found.verdict.guesses.n_bits) == (which.n_guesses, which.n_bits)
-    assert found.verdict.guesses.sides == which.sides
+    which = declared.audit.evidence.guesses
+    monkeypatch.setattr(Counting, "which", lambda *args: pytest.fail("it was chosen again"))
+    found = explore.late(declared, explore.Moved(percentile=60.0)).reading
+    assert found.bound.method == "pooled"
+    guesses = found.evidence.guesses
+    assert (guesses.n_guesses, guesses.n_bits, guesses.sides) == (which.n_guesses, which.n_bits, which.sides)
 
 
 def words(declared, **moved):
-    texts = said(explore.quick(declared, explore.Moved(**moved)), None)
-    return {name: f"{text.shows} {text.hides}" for name, text in texts.items()}
+    parts, _ = Pictures().explored(declared, explore.quick(declared, explore.Moved(**moved)))
+    return {name.removeprefix("words-"): text for name, text in parts.items() if name.startswith("words-")}
 
 
 def test_words_are_about_what_the_sliders_show(declared):
@@ -636,7 +596,7 @@ def test_only_pictures_that_depend_on_a_slider_change(client, declared):
     for name in ("histogram", "roc", "roclog"):
         assert base[f"fig-{name}"] != rule[f"fig-{name}"], name
     # the words beside them come with them, and have a place on the page
-    half = narrowing(explore.quick(declared, explore.Moved(percentile=20.0)).audit)
+    half = narrowing(explore.quick(declared, explore.Moved(percentile=20.0)).reading)
     assert half.half is not None
     assert f"{half.half} judged models" in rule["words-narrowing"]
     assert f" {half.n[-1]} now" in rule["words-narrowing"]
@@ -945,7 +905,7 @@ def test_ctrl_c_ends_it_quietly(tmp_path):
         assert client.enter(address).status == 303
         assert client.get("/").status == 200
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 0
     assert err == ""
     assert address.partition("token=")[2] not in out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +12,26 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 import epsgauge as eg
-from epsgauge.figures import bars, contours, css, dependence, draw, histogram, narrowing, percentiles, roc, ruler, web
+from epsgauge.errors import InvalidInput
+from epsgauge.figures import bars, contours, css, dependence, histogram, narrowing, percentiles, roc, ruler, style
 from epsgauge.figures.cdfs import cdfs
-from epsgauge.figures.density import density
+from epsgauge.figures.chart import Chart
+from epsgauge.figures.charts import CHARTS, chart, charts_of
+from epsgauge.figures.density import density, density_of
 from epsgauge.figures.labels import Flag, placed, wide
-from epsgauge.figures.scales import Scale, decades, grouped, power_name, tick_names, ticks
+from epsgauge.figures.scales import Scale, decades, power_name, tick_names, ticks
+from epsgauge.figures.subject import Subject
+from epsgauge.figures.words import Words
+from epsgauge.methods.evidence import Evidence
+from epsgauge.numbers import grouped
+from epsgauge.paper import draw
+from epsgauge.reporting.report import written
 from epsgauge.scores.rules import judge
 
-CHROMIUM = Path("/usr/bin/chromium")
+DRAW = {c.name: c.draw for c in CHARTS.values()} | {c.also.name: c.also.draw for c in CHARTS.values() if c.also}
 HOSTILE = "<script>alert('1')</script> & \"long\" " + "name " * 12
 
 
@@ -75,19 +84,20 @@ def shown_of(base: eg.Audit, name: str) -> dict[str, Any]:
     judged = judge(scores, eg.Given(0.5), delta=delta)
     tally = eg.Tally(tp=600_000, tn=600_000, fp=400_000, fn=400_000) if name == "a million" else judged.tally
     rows = eg.intervals(tally, delta=delta)
+    subject = Subject.of(rows, claimed=claimed)
     found = replace(
         base,
-        judged=judged,
+        evidence=Evidence(judged),
         posterior=rows.posterior,
-        pairs_per_model=judged.pairs_per_model,
+        facts=replace(base.facts, pairs_per_model=judged.pairs_per_model),
         settings=base.settings.model_copy(update={"delta": delta}),
     )
     limit = None if claimed is None else roc.limit_of(claimed, delta)
     return {
-        "ruler": ruler.ruler_of_counts(rows, claimed),
+        "ruler": ruler.ruler(subject),
         "density": density(rows.posterior, claimed=claimed, points=80),
         "cdf": density(rows.posterior, claimed=claimed, points=80),
-        "bars": bars.bars_of_counts(rows, claimed),
+        "bars": bars.bars(subject),
         "contours": contours.contours(rows.posterior, level=0.9, masses=(0.5, 0.95)),
         "histogram": histogram.histogram(found),
         "roc": replace(roc.roc(found), claim=limit),
@@ -104,18 +114,18 @@ def pictures(base: eg.Audit) -> dict[str, dict[str, str]]:
     out: dict[str, dict[str, str]] = {}
     for place, name in enumerate(CASES):
         made = {
-            kind: getattr(web, kind)(shown, prefix=f"c{place}-")
+            kind: DRAW[kind](shown, prefix=f"c{place}-")
             for kind, shown in shown_of(base, name).items()
             if shown is not None
         }
-        made["roc-log"] = web.roc(shown_of_roc(base, name), log=True, prefix=f"c{place}-")
+        made["roc-log"] = DRAW["roclog"](shown_of_roc(base, name), prefix=f"c{place}-")
         out[name] = made
     return out
 
 
 def shown_of_roc(base: eg.Audit, name: str) -> roc.Roc:
     scores, delta, claimed = CASES[name]
-    found = roc.roc(replace(base, judged=judge(scores, eg.Given(0.5), delta=delta)))
+    found = roc.roc(replace(base, evidence=Evidence(judge(scores, eg.Given(0.5), delta=delta))))
     return replace(found, claim=None if claimed is None else roc.limit_of(claimed, delta))
 
 
@@ -155,7 +165,7 @@ def test_names_of_runs_stay_text(pictures: dict[str, dict[str, str]]) -> None:
     assert "<script>alert" in text_of(picture)
     assert HOSTILE in "".join(ElementTree.fromstring(picture).itertext())
     rows = eg.intervals(eg.Tally(tp=6, tn=7, fp=3, fn=4), delta=0)
-    assert 'id="a-b--ruler-t"' in web.ruler(ruler.ruler_of_counts(rows, None), prefix='a b"-')
+    assert 'id="a-b--ruler-t"' in ruler.draw(ruler.ruler(Subject.of(rows)), prefix='a b"-')
 
 
 def test_the_numbers_can_be_read(pictures: dict[str, dict[str, str]]) -> None:
@@ -185,9 +195,9 @@ def test_a_bar_without_end_is_an_arrow(pictures: dict[str, dict[str, str]]) -> N
 
 def test_a_violation_is_red() -> None:
     rows = eg.intervals(eg.Tally(tp=90, tn=90, fp=10, fn=10), delta=1e-5)
-    shown = ruler.ruler_of_counts(rows, 0.5)
-    assert "text-red" not in web.ruler(shown)
-    assert "text-red" in web.ruler(replace(shown, kind="violation"))
+    shown = ruler.ruler(Subject.of(rows, claimed=0.5))
+    assert "text-red" not in ruler.draw(shown)
+    assert "text-red" in ruler.draw(replace(shown, kind="violation"))
 
 
 # Style
@@ -256,16 +266,93 @@ def test_flags_never_overlap() -> None:
             assert all(a[1] < b[0] for a, b in itertools.pairwise(row))
 
 
-# matplotlib
+# The table of charts
 
 
-def test_matplotlib_draws_the_same(base: eg.Audit, tmp_path: Path) -> None:
-    every = shown_of(base, "many pairs")
-    for kind in ("ruler", "cdf", "bars", "histogram", "roc", "percentiles", "narrowing", "dependence", "cdfs"):
-        path = draw.save(getattr(draw, kind)(every[kind]), tmp_path / f"{kind}.svg")
-        assert path.stat().st_size > 3_000, kind
-    draw.save(draw.roc(shown_of_roc(base, "usual"), log=True), tmp_path / "log.svg")
-    draw.save(draw.density(density(base.posterior), prior=True), tmp_path / "prior.svg")
+def whole_audits() -> dict[str, eg.Audit]:
+    scores, many, stated = normal_scores(120), normal_scores(40, 4), {"claimed_adjacency": "substitute"}
+    of_eps = {"claimed_eps": 1.0, "claimed_delta": 1e-5, **stated}
+    made = eg.audit(scores, rule="given", threshold=0.5)
+    adversary = replace(made.verdict.adversary, attack="from elsewhere")
+    return {
+        "one-run": eg.audit(many, rule="given", threshold=0.5, verdict_method="one-run", **of_eps),
+        "gaussian": eg.audit(scores, rule="given", threshold=0.5, claimed_mu=1.0, **stated),
+        "an attack from elsewhere": replace(made, verdict=replace(made.verdict, adversary=adversary)),
+    }
+
+
+@pytest.mark.parametrize(("name", "found"), whole_audits().items(), ids=lambda value: value if value in CHARTS else "")
+def test_every_chart_is_drawn_whatever_method_and_attack(name: str, found: eg.Audit) -> None:
+    subject = Subject.of(found)
+    assert name in ("an attack from elsewhere", *(bar.method for bar in subject.bars))
+    charts = charts_of(subject)
+    assert {c.name for c in CHARTS.values()} - {c.name for c in charts} <= {"cdfs", "dependence"}
+    page = written(found, "html")
+    for each in charts:
+        drawn = each.drawn(subject)
+        assert not drawn.absent
+        assert all(svg in page for svg in drawn.svgs)
+        assert drawn.words is not None
+        assert escape(drawn.words.shows) in page
+    assert all(bar.label in text_of(chart("bars", found).svgs[0]) for bar in subject.bars)
+    assert histogram.histogram(found).axis == "score"
+    assert draw.density(density_of(subject)).axes  # in matplotlib each method has a colour too
+    assert style.method_colour(name).startswith("#")
+
+
+def test_a_chart_is_one_row(base: eg.Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in the table is on the page of the report, with its title and its words."""
+    mine = Chart(
+        "mine",
+        "A chart of mine",
+        "attack",
+        ("audit",),
+        lambda subject: subject.audit.judged.n_models,
+        lambda n, prefix="": f"<svg>{n} models</svg>",
+        lambda subject, n: Words("It shows how many.", "It hides who."),
+    )
+    monkeypatch.setitem(CHARTS, "mine", mine)
+    page = written(base, "html")
+    for text in ("<h3>A chart of mine</h3>", "<svg>60 models</svg>", "It shows how many.", "It hides who."):
+        assert text in page
+
+
+def test_a_chart_by_its_name(base: eg.Audit, tmp_path: Path) -> None:
+    rows = eg.intervals(eg.Tally(tp=31, tn=996, fp=5, fn=968), delta=1e-5)
+    first, second = chart("ruler", rows, claimed=1.0), chart("ruler", base)
+    assert "claimed ε = 1" in text_of(first.svgs[0])
+    ids = [re.findall(r'id="([^"]*)"', drawn._repr_html_()) for drawn in (first, second)]
+    assert not set(ids[0]) & set(ids[1])  # both may be on one page
+    with pytest.raises(InvalidInput, match=r"a chart must be one of ruler, .* but got 'pie'"):
+        chart("pie", rows)
+    with pytest.raises(InvalidInput, match="'roc' is of audit, but got counts"):
+        chart("roc", rows)
+    with pytest.raises(InvalidInput, match="'dependence' is of several pairs, but got audit"):
+        chart("dependence", base)
+    with pytest.raises(InvalidInput, match="both bits"):
+        chart("roc", replace(base, evidence=Evidence(judge(scores_of(9, 0, 0, 9), eg.Given(0.5), delta=0.0))))
+
+
+def test_a_file_needs_nothing_else(base: eg.Audit, tmp_path: Path) -> None:
+    path = chart("density", base).save(tmp_path / "posterior.svg")
+    text = path.read_text(encoding="utf-8")
+    root = ElementTree.fromstring(text)
+    assert text.startswith("<?xml")
+    assert text_of(text) == text_of(chart("density", base).svgs[0])
+    assert "var(" not in text  # which few programs besides browsers know
+    assert css.LIGHT["blue"] in text
+    assert float(root.get("height", "0")) > 200
+    assert text == chart("density", base).save(tmp_path / "again.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("a.png", "must end in .svg"), ("none/a.svg", "folder must exist"), ("folder.svg", "not be a folder")],
+)
+def test_a_bad_file_is_refused(base: eg.Audit, tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "folder.svg").mkdir()
+    with pytest.raises(InvalidInput, match=message):
+        chart("ruler", base).save(tmp_path / name)
 
 
 # In a browser
@@ -293,31 +380,20 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll('svg.eg text')].ma
 }))"""
 
 
-def test_no_text_overlaps_or_is_cut_off(pictures: dict[str, dict[str, str]], tmp_path: Path) -> None:
-    if not CHROMIUM.exists() and os.environ.get("EPSGAUGE_BROWSER") != "required":
-        pytest.skip("there is no /usr/bin/chromium: `make browser` installs it")
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+def test_no_text_overlaps_or_is_cut_off(pictures: dict[str, dict[str, str]], tmp_path: Path, browser: Any) -> None:
     figures = "".join(f"<figure>{picture}</figure>" for case in pictures.values() for picture in case.values())
     page = tmp_path / "gallery.html"
     page.write_text(
-        f"<!doctype html><meta charset=utf-8><style>{web.STYLE}body,figure{{margin:0}}</style>{figures}",
+        f"<!doctype html><meta charset=utf-8><style>{css.STYLE}body,figure{{margin:0}}</style>{figures}",
         encoding="utf-8",
     )
-    options = {
-        "executable_path": str(CHROMIUM),
-        "args": ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-    }
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(**options)
-        try:
-            tab = browser.new_page()
-            said: list[str] = []
-            tab.on("console", lambda message: said.append(message.text))
-            tab.goto(page.as_uri())
-            for width in (340, 390, 500, 760):
-                tab.set_viewport_size({"width": width, "height": 800})
-                assert tab.evaluate(OVERLAPS) == [], width
-                assert tab.evaluate(SMALLEST) >= 11.9, width
-            assert said == []
-        finally:
-            browser.close()
+    tab = browser.new_page()
+    said: list[str] = []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.goto(page.as_uri())
+    for width in (340, 390, 500, 760):
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert tab.evaluate(OVERLAPS) == [], width
+        assert tab.evaluate(SMALLEST) >= 11.9, width
+    assert said == []
+    tab.close()

@@ -6,10 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from epsgauge.attacks.attack import Attack
     from epsgauge.auditing.audit import Audit, audit
     from epsgauge.auditing.compare import compare
     from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
     from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
+    from epsgauge.methods.intervals import intervals
+    from epsgauge.methods.method import Method
     from epsgauge.reporting.report import report
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.run import run
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
     from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
     from epsgauge.scores.table import Scores
     from epsgauge.stats.interval import Interval
-    from epsgauge.stats.methods import intervals
     from epsgauge.stats.posterior import Posterior, estimate, estimate_delta, estimate_mu
     from epsgauge.stats.sizing import largest_eps, sample_size
     from epsgauge.stats.tally import Tally
@@ -26,6 +28,7 @@ __version__ = "0.1.0"
 
 # Public name -> the module that has it. Loaded when first used, so that `epsgauge --help` is instant.
 _HOME = {
+    "Attack": "epsgauge.attacks.attack",
     "Audit": "epsgauge.auditing.audit",
     "DPSGD": "epsgauge.mechanisms.privacy",
     "EpsgaugeError": "epsgauge.errors",
@@ -33,6 +36,7 @@ _HOME = {
     "Interval": "epsgauge.stats.interval",
     "InvalidInput": "epsgauge.errors",
     "KnownPrivacy": "epsgauge.mechanisms.privacy",
+    "Method": "epsgauge.methods.method",
     "MissingExtra": "epsgauge.errors",
     "Plan": "epsgauge.runner.plan",
     "Posterior": "epsgauge.stats.posterior",
@@ -47,7 +51,7 @@ _HOME = {
     "estimate": "epsgauge.stats.posterior",
     "estimate_delta": "epsgauge.stats.posterior",
     "estimate_mu": "epsgauge.stats.posterior",
-    "intervals": "epsgauge.stats.methods",
+    "intervals": "epsgauge.methods.intervals",
     "largest_eps": "epsgauge.stats.sizing",
     "report": "epsgauge.reporting.report",
     "run": "epsgauge.runner.run",
@@ -56,12 +60,14 @@ _HOME = {
 
 __all__ = [
     "DPSGD",
+    "Attack",
     "Audit",
     "EpsgaugeError",
     "Given",
     "Interval",
     "InvalidInput",
     "KnownPrivacy",
+    "Method",
     "MissingExtra",
     "Plan",
     "Posterior",

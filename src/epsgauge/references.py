@@ -6,7 +6,7 @@ import difflib
 import importlib
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -45,6 +45,30 @@ def load(reference: str, name: str) -> Any:
             raise InvalidInput(f"{name} = {reference!r}: {module_name} has no {part!r}.{nearest(part, dir(target))}")
         target = getattr(target, part)
     return target
+
+
+def one_of(value: Any, known: Mapping[str, Any], kind: Any, name: str) -> Any:
+    """An entry of a table by its name, or a user's own: the object itself, or "module:attr" of it or of its class.
+
+    It imports the module of a reference, so no reference may come from a run directory.
+    """
+    if isinstance(value, str) and value in known:
+        return known[value]
+    found, said = (load(value, name), value) if is_reference(value) else (value, repr(value))
+    if isinstance(found, type) and issubclass(found, kind):
+        with users_code(f"{name} {found.__name__}"):
+            found = found()
+    if not isinstance(found, kind):
+        raise InvalidInput(
+            f'{name} must be one of {", ".join(known)}, "module:attr" or an object of a class that extends '
+            f"{kind.__module__}.{kind.__name__}, but got {said}.{nearest(str(value), known)}"
+        )
+    own = getattr(found, "name", "")
+    if not (isinstance(own, str) and own.strip() and own.isprintable()):
+        raise InvalidInput(f"{name} of your own must have a name, but that of {type(found).__name__} is {own!r}.")
+    if own in known and type(found) is not type(known[own]):
+        raise InvalidInput(f"{name} of your own must not be called {own!r}, which is built in. Give it another name.")
+    return found
 
 
 @contextmanager

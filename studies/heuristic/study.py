@@ -20,7 +20,7 @@ import numpy as np
 from families import DELTA, FAMILIES, FIT, HERE, LEVEL, Family, N
 
 import epsgauge as eg
-from epsgauge.attacks.table import attack_named
+from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.compare import largest_difference
 from epsgauge.auditing.forecast import forecast
 from epsgauge.scores.search import tally_at
@@ -55,7 +55,7 @@ def measured(family: Family, privacy: str, challenge: str, folder: Path, workers
     seconds, baseline = 0.0, None
     for m, run in runs.items():
         write(HERE / "plans" / f"{run.plan.name}.json", run.plan.tables())
-        scores = attack_named("percentile").scores(run.signals())
+        scores = ATTACKS["percentile"].scores(run.signals())
         keep(scores, HERE / "scores" / f"{run.plan.name}.npz")
         judged = scores[scores.model >= FIT] if m == 1 else scores
         shift = FIT if m == 1 else 0

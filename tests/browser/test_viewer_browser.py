@@ -4,6 +4,7 @@ import re
 import threading
 
 import pytest
+from patience import PATIENCE
 
 import epsgauge as eg
 from epsgauge.reporting.viewer.server import Viewer, opening
@@ -24,7 +25,7 @@ class Gated(LaplaceTrainer):
 
     def train(self, data, *, seed, size=None):
         if Gated.played in GATES:
-            GATES[Gated.played].wait(60)
+            GATES[Gated.played].wait(PATIENCE)
         Gated.played += 1
         return super().train(data, seed=seed, size=size)
 
@@ -231,7 +232,7 @@ def test_a_live_run_advances(at, page, folder, problems):
     finally:
         for gate in GATES.values():
             gate.set()
-        training.join(60)
+        training.join(PATIENCE)
     seen = [(look["kind"], look["n_done"]) for look in eg.Run.open(out).looks]
     assert ("view", 40) in seen
     assert seen[-1] == ("view", 80)
@@ -280,7 +281,7 @@ def test_a_dropped_file_is_judged(at, tmp_path):
     page.set_input_files("#file", file)
     page.wait_for_selector("#dropped svg")
     assert "<img src=x" in page.inner_text("#dropped h2")
-    assert page.locator("#dropped svg").count() == 7
+    assert page.locator("#dropped svg").count() == 8
     assert page.locator("#dropped img").count() == 0
 
 

@@ -28,6 +28,7 @@ import math
 
 import numpy as np
 
+from epsgauge.attacks.attack import Attack
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import SKETCH_SIZE, Sees, Signals
 from epsgauge.stats import checks
@@ -37,15 +38,31 @@ from epsgauge.stats.arrays import Floats, Ints
 ROUNDED = 1e-9
 
 
-def score(signals: Signals) -> Floats:
-    size = _size(signals.reference.shape[1])
-    if signals.sees == "z0":
-        return _score(_at_most(signals.reference, signals.loss0), size)
-    return _score(size - _at_most(signals.reference, signals.loss1), size)
+class Percentile(Attack):
+    name = "percentile"
+    meaning = "the rank of the point's loss among the model's own losses on reference points"
+    needs = ("loss", "reference")
+    axis = "score: rank of the loss, in %"
 
+    def score(self, signals: Signals) -> Floats:
+        loss, reference = signals["loss"], signals["reference"]
+        size = _size(reference.shape[1])
+        if signals.sees == "z0":
+            return _score(_at_most(reference, loss[..., 0]), size)
+        return _score(size - _at_most(reference, loss[..., 1]), size)
 
-def candidates_of(signals: Signals) -> Floats:
-    return candidates(signals.reference.shape[1], signals.sees)
+    def candidates(self, signals: Signals) -> Floats:
+        return candidates(signals["reference"].shape[1], signals.sees)
+
+    def sees(self, signals: Signals) -> str:
+        point = "z0 only" if signals.sees == "z0" else "z1"
+        return f"black box: the loss of {point} and {signals['reference'].shape[1]} reference losses"
+
+    def percentile_of(self, threshold: float, signals: Signals) -> float:
+        return percentile_of(threshold, signals.sees)
+
+    def threshold_at(self, percentile: float, signals: Signals) -> float:
+        return threshold(percentile, signals["reference"].shape[1], signals.sees)
 
 
 def candidates(reference_size: int, sees: Sees = "pair") -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from epsgauge.attacks.percentile import percentile_of
+from epsgauge.attacks.attack import Attack
 from epsgauge.games.signals import Signals
 from epsgauge.scores.rules import Judged, Split, SplitPairs
 from epsgauge.stats.arrays import Ints
@@ -24,12 +24,12 @@ class Adversary:
         return f"{name}, {self.rule}; {self.access}"
 
 
-def adversary(judged: Judged, attack: str | None, signals: Signals | None) -> Adversary:
+def adversary(judged: Judged, attack: Attack | None, signals: Signals | None) -> Adversary:
     """Of scores (without signals), or of an attack on the signals of a run."""
     if attack is None or signals is None:
         return Adversary(None, _rule(judged, None), "what it sees of a model is not known")
-    percentile = percentile_of(judged.threshold, signals.sees) if attack == "percentile" else None
-    return Adversary(attack, _rule(judged, percentile), _access(attack, signals), percentile)
+    percentile = attack.percentile_of(judged.threshold, signals)
+    return Adversary(attack.name, _rule(judged, percentile), attack.sees(signals), percentile)
 
 
 def _rule(judged: Judged, percentile: float | None) -> str:
@@ -45,16 +45,3 @@ def _rule(judged: Judged, percentile: float | None) -> str:
 
 def _models(models: Ints) -> str:
     return f"{len(models)} model{'s' if len(models) != 1 else ''}"
-
-
-def _access(attack: str, signals: Signals) -> str:
-    seen = {
-        "difference": "the losses of z0 and z1",
-        "loss": "the loss of z1",
-        "percentile": "the loss of z1",
-    }[attack]
-    if signals.sees == "z0":
-        seen = "the loss of z0 only"
-    if attack == "percentile":
-        seen += f" and {signals.reference.shape[1]} reference losses"
-    return f"black box: {seen}"

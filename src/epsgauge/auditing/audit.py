@@ -1,33 +1,37 @@
-"""audit(): from a run or a table of scores to a verdict, by attack, rule, tally, posterior and bounds."""
+"""audit(): from a run or a table of scores to a verdict, by attack, rule, evidence, methods and claim."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
-from epsgauge.attacks.percentile import threshold as threshold_at
-from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.adversary import adversary
-from epsgauge.auditing.beyond import Beyond
-from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
-from epsgauge.auditing.in_order import failures
-from epsgauge.auditing.judging import judging
-from epsgauge.auditing.level import Lost, claim_delta, level_lost, other_delta
-from epsgauge.auditing.rows import AuditRow, Conditions, Guaranteed, as_warned, rows
-from epsgauge.auditing.settings import changed
-from epsgauge.auditing.verdict import Verdict, number, verdict
+from epsgauge.auditing.claim import Promises, promises
+from epsgauge.auditing.declared import claim_delta, facts_of, level_lost
+from epsgauge.auditing.means import Means, Own, means
+from epsgauge.auditing.reading import Bound, Reading
+from epsgauge.auditing.verdict import Verdict, verdict
+from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
-from epsgauge.runner.plan import AuditSettings
-from epsgauge.runner.view import Failure, Run
-from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, SplitPairs, judge
+from epsgauge.methods.cautions import cautions
+from epsgauge.methods.counting import Counting
+from epsgauge.methods.evidence import Evidence, Failed
+from epsgauge.methods.facts import FAIR_BITS, NO_PROOF, Facts, Lost, left
+from epsgauge.methods.method import Method, MethodRow
+from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
+from epsgauge.numbers import number
+from epsgauge.runner.view import Run
+from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, SplitPairs, default_fit, judge
 from epsgauge.scores.table import Scores
-from epsgauge.stats.cautions import cautions
-from epsgauge.stats.methods import METHODS, QUICK, intervals_of
+from epsgauge.settings import AuditSettings
+from epsgauge.stats.families import Mu
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
 
@@ -44,33 +48,30 @@ class Models:
     failed: int
 
 
+@dataclass(frozen=True)
+class Gauge:
+    """A lower bound of ε at the audit's δ, one-sided at the verdict's level: what a limit is compared with."""
+
+    bound: float
+    method: str
+    label: str
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
-    """Everything that one attack with one rule says about ε, with what each number promises."""
+class Audit(Reading, Printed):
+    """Everything that one attack with one rule says about ε, with what each number promises, and the verdict."""
 
     name: str
     source: Literal["run", "scores"]
-    settings: AuditSettings
-    adjacency: Adjacency
-    judged: Judged
-    posterior: Posterior  # of all judged pairs; models that failed are left out
-    guaranteed: Guaranteed  # one pair a model, and models that failed as wrong guesses
-    rows: tuple[AuditRow, ...]
-    lower_bound: float  # of ε at the audit's δ, one-sided at the verdict's level
-    lower_bound_method: str  # that of the verdict, but where it bounds μ or holds at the claim's δ alone
-    promises: Promises
+    judge: Method  # that the verdict rests on
+    own: tuple[Own, ...]  # attack and method of the user's
     verdict: Verdict
+    gauge: Gauge
+    promises: Promises
     models: Models
-    pairs_per_model: int
-    lost: Lost | None  # where the level was not kept, and why
     privacy: Privacy | None  # what the trainer promises
     looks: int  # at the results before this one
     warnings: tuple[str, ...]
-    run: Run | None = None  # that was judged; None for a table of scores
-
-    @property
-    def claim(self) -> Claim | None:
-        return None if isinstance(self.promises.claim, NoClaim) else self.promises.claim
 
     @property
     def accountant(self) -> dict[Adjacency, float | None]:
@@ -79,7 +80,13 @@ class Audit:
 
     @property
     def guaranteed_tally(self) -> Tally:
-        return self.guaranteed.tally
+        """One pair of each model, and models that failed as wrong guesses."""
+        return self.evidence.one_each.tally
+
+    @property
+    def lower_bound(self) -> float:
+        """Of ε at the audit's δ, one-sided at the verdict's level."""
+        return self.gauge.bound
 
     @property
     def level_kept(self) -> bool:
@@ -95,33 +102,17 @@ class Audit:
                 "an effective noise is that of DP-SGD, but this audit knows of none. Audit a run whose trainer says "
                 "what it promises as eg.DPSGD."
             )
-        from epsgauge.auditing.curve import effective_noise  # it needs an extra
+        from epsgauge.auditing.curve import EFFECTIVE_NOISE, effective_noise  # it needs an extra
 
-        level = self.settings.verdict_level
-        return effective_noise(self.guaranteed_tally, self.privacy, adjacency=self.adjacency, level=level)
-
-    def __getitem__(self, method: str) -> AuditRow:
-        return {row.method: row for row in self.rows}[method]
+        found = effective_noise(
+            self.guaranteed_tally, self.privacy, adjacency=self.adjacency, level=self.settings.verdict_level
+        )
+        return replace(found, promise=left(EFFECTIVE_NOISE, self.facts, self.evidence).promise)
 
     def __repr__(self) -> str:
         v = self.verdict
-        at = f"{METHODS[v.method].label}, level {v.level:g}, δ = {v.delta:g}, {self.adjacency}"
+        at = f"{v.label}, level {v.level:g}, δ = {v.delta:g}, {self.adjacency}"
         return f"<Audit of {self.name}: {v.kind}, ε ≥ {number(v.bound)} ({at})>"
-
-    def __str__(self) -> str:
-        from epsgauge.auditing.text import text  # it needs this class
-
-        return text(self)
-
-    def _repr_html_(self) -> str:
-        from epsgauge.reporting.display import html  # it needs this class
-
-        return html(self)
-
-    def __rich__(self) -> Any:
-        from epsgauge.reporting.display import rich
-
-        return rich(self)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values; infinite numbers are floats still."""
@@ -136,6 +127,8 @@ def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> 
     The first `fit_models` models of a run choose its rule, by default a sixth of them. Of a table of scores, whose
     order may mean anything, as many are drawn at random with `seed`, by default 0. With `rule="split-pairs"` it is
     `fit_pairs` pairs of each model, also where there is one model alone. A look at a run is logged.
+
+    `attack` and `verdict_method` may be objects of your own: an `Attack`, a `Method`.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = Scores.from_in_out(rng.normal(1, 1, 900), rng.normal(0, 1, 900), adjacency="substitute")
@@ -155,47 +148,68 @@ def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> 
             "it out."
         )
     out = audit_run(source, settings)
-    if source.log_look("audit"):
+    if log_audit(out, "audit"):
         return out
     return replace(out, warnings=(*out.warnings, f"This look could not be logged: {source.path} cannot be written."))
 
 
-def _audit_scores(scores: Scores, seed: int, changes: dict[str, Any]) -> Audit:
+def log_audit(found: Audit, kind: str) -> bool:
+    """Record that the audit was seen, with what of it is not built in; False where the folder cannot be written."""
+    return found.run is None or found.run.log_look(kind, [asdict(own) for own in found.own])
+
+
+def _audit_scores(scores: Scores, seed: int, changes: Mapping[str, Any]) -> Audit:
     for name in ("attack", "percentile"):
         if name in changes:
             raise InvalidInput(f"{name} goes with a run, but these scores were made already. Use rule and threshold.")
-    settings = changed(AuditSettings(), changes)
+    using = means(AuditSettings(), changes)
     n, m = len(scores.models), int(scores.pairs.max()) if len(scores) else 0
-    fit_models, fit_pairs = settings.fit_models or max(1, n // 6), settings.fit_pairs or max(1, m // 6)
-    choice = _choice(settings, settings.threshold, fit_models, fit_pairs, seed)
-    judged = judge(scores, choice, delta=settings.delta)
-    claim = promises(settings, None, scores.adjacency, trained=False)
-    return _assemble("scores", judged, settings, None, None, claim, Models(n, n, 0))
+    fit_models, fit_pairs = using.settings.fit_models or default_fit(n), using.settings.fit_pairs or default_fit(m)
+    choice = _choice(using.settings, using.settings.threshold, fit_models, fit_pairs, seed)
+    judged = judge(scores, choice, delta=using.settings.delta)
+    claim = promises(using.settings, None, scores.adjacency, trained=False)
+    return _assemble(_Case("scores", using, Evidence(judged), judged.pairs_per_model, claim, Models(n, n, 0)))
 
 
-def audit_run(run: Run, changes: dict[str, Any] | None = None, *, skipped: int | None = None) -> Audit:
+def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: int | None = None) -> Audit:
     """Without logging a look. `skipped`: models below this number chose the rule elsewhere, and are not judged."""
-    settings = changed(run.plan.audit, changes or {})
-    cut = run.plan.with_audit(**settings.model_dump()).n_fit if skipped is None else skipped
+    using = means(run.plan.audit, changes or {})
+    settings, m = using.settings, run.plan.game.pairs_per_model
+    cut, fit_pairs = settings.n_fit(run.plan.n_models) if skipped is None else skipped, settings.n_fit_pairs(m)
+    _check_split(run, settings, cut, fit_pairs)
     signals = run.signals()
     if skipped is not None:
         signals = signals[signals.models >= skipped]
     if not len(signals):
         remedy = "Play those that failed again with --retry-failed." if run.n_failed else "Run it first."
         raise InvalidInput(f"no model of {run.path} is done, so there is nothing to audit. {remedy}")
-    judged = judge_signals(signals, settings, cut, run.plan.with_audit(**settings.model_dump()).n_fit_pairs)
+    judged = judge_signals(signals, using, cut, fit_pairs)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
-    lost = level_lost(run, settings, shared=skipped is not None)
-    return _assemble(run.plan.name, judged, settings, signals, run, claim, models, cut, lost)
+    lost = level_lost(run, using, shared=skipped is not None)
+    evidence = evidence_of(run, judged, cut)
+    return _assemble(_Case(run.plan.name, using, evidence, m, claim, models, lost, run, signals))
 
 
-def judge_signals(signals: Signals, settings: AuditSettings, cut: int, fit_pairs: int) -> Judged:
+def _check_split(run: Run, settings: AuditSettings, cut: int, fit_pairs: int) -> None:
+    """As a plan with these settings would be checked."""
+    if settings.rule == "split" and cut >= run.plan.n_models:
+        raise InvalidInput(
+            f"audit.fit_models must be below n_models = {run.plan.n_models}, so that models are left to be judged, but "
+            f"is {cut}."
+        )
+    if fit_pairs >= run.plan.game.pairs_per_model:
+        raise InvalidInput(
+            f"audit.fit_pairs must be below game.pairs_per_model = {run.plan.game.pairs_per_model}, so that pairs are "
+            f"left to be judged, but is {fit_pairs}."
+        )
+
+
+def judge_signals(signals: Signals, using: Means, cut: int, fit_pairs: int) -> Judged:
     """Attack and rule of a run; the models below number `cut` choose, as many of them as are done, or the first
     `fit_pairs` pairs of each model.
     """
-    attack = ATTACKS[settings.attack]
-    fit = int(np.sum(signals.models < cut))
+    settings, fit = using.settings, int(np.sum(signals.models < cut))
     if settings.rule == "split" and fit == 0:
         raise InvalidInput(
             f"the first {cut} models choose the rule, but none of them is done. Wait for them, retry those that "
@@ -205,16 +219,25 @@ def judge_signals(signals: Signals, settings: AuditSettings, cut: int, fit_pairs
         raise InvalidInput(
             f"the first {cut} models choose the rule, and no other one is done. Wait for more, or use fewer fit_models."
         )
-    choice = _choice(settings, given_threshold(settings, signals), cut, fit_pairs, None)
-    candidates = attack.candidates(signals)
-    return judge(attack.scores(signals), choice, delta=settings.delta, candidates=candidates)
+    scores = using.attack.scores(signals)
+    choice = _choice(settings, given_threshold(using, signals), cut, fit_pairs, None)
+    return judge(scores, choice, delta=settings.delta, candidates=using.attack.candidates(signals))
 
 
-def given_threshold(settings: AuditSettings, signals: Signals) -> float | None:
+def given_threshold(using: Means, signals: Signals) -> float | None:
     """The threshold that the settings give, for the percentile too."""
-    if settings.percentile is None:
-        return settings.threshold
-    return threshold_at(settings.percentile, signals.reference.shape[1], signals.sees)
+    if using.settings.percentile is None:
+        return using.settings.threshold
+    return using.attack.threshold_at(using.settings.percentile, signals)
+
+
+def evidence_of(run: Run, judged: Judged, cut: int) -> Evidence:
+    """What is missing in a run is neither done nor failed; while a model that chooses the rule is, none counts."""
+    chose = judged.choice.fit_pairs if isinstance(judged.choice, SplitPairs) else 0
+    failed = tuple(Failed(f.index, f.bits[chose:]) for f in run.failed if f.index >= cut)
+    missing = np.setdiff1d(np.arange(run.plan.n_models), np.union1d(run.done, run.failed_models))
+    end = float(missing[0]) if len(missing) else math.inf
+    return Evidence(judged, failed, 0.0 if isinstance(judged.choice, Split) and end < cut else end)
 
 
 def _choice(
@@ -229,82 +252,132 @@ def _choice(
     return Split(fit_models, seed, settings.search, settings.target_fpr)
 
 
-def _assemble(
-    name: str,
-    judged: Judged,
-    settings: AuditSettings,
-    signals: Signals | None,
-    run: Run | None,
-    promised: Promises,
-    models: Models,
-    cut: int = 0,
-    lost: Lost | None = None,
-) -> Audit:
-    adjacency = judged.judged.adjacency
-    failed = [] if run is None else failures(run, judged, cut)
-    first = [int(f.bits[0]) for f in failed]
-    guaranteed = Guaranteed(judged.one_per_model, sum(first), len(first) - sum(first))
-    m = judged.pairs_per_model if run is None else run.plan.game.pairs_per_model
-    other = run is not None and other_delta(run, settings.delta)
-    conditions = Conditions(judged.same_data, m, lost, judged.same_models, other)
-    at_claim = claim_delta(promised.claim, settings.delta)
-    of_verdict = replace(conditions, other_delta=run is not None and other_delta(run, at_claim))
-    posterior = estimate(judged.tally, delta=settings.delta)
-    result = intervals_of(posterior, level=settings.level, methods=(*QUICK, "exact"))
-    found = rows(result, guaranteed, conditions)
-    method, caveats = judging(settings, m, lost, delta=at_claim, other_delta=of_verdict.other_delta)
-    # a limit for ε at the audit's δ is no claim of μ, and may be at another δ than the claim
-    named = None if settings.verdict_method == "gaussian" else settings.verdict_method
-    of_eps = settings.model_copy(update={"claimed_mu": None, "verdict_method": named})
-    gauge = judging(of_eps, m, lost, delta=settings.delta, other_delta=other)[0]
-    beyond = Beyond(judged, guaranteed, failed, settings, cut, run, method.name)
-    found += beyond.rows(conditions)
-    promise, unfair = beyond.promise(method, of_verdict)
-    caveats += unfair
-    who = adversary(judged, None if run is None else settings.attack, signals)
-    evidence = beyond.evidence(method, who, adjacency, by_mu=beyond.by_mu)
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """What is to be judged, however it was come by."""
+
+    name: str
+    using: Means
+    evidence: Evidence
+    pairs_per_model: int
+    promised: Promises
+    models: Models
+    lost: Lost | None = None
+    run: Run | None = None
+    signals: Signals | None = None
+
+    @property
+    def settings(self) -> AuditSettings:
+        return self.using.settings
+
+    def facts(self, delta: float) -> Facts:
+        """For a bound at this δ."""
+        return facts_of(self.evidence.judged, self.pairs_per_model, self.run, self.lost, delta=delta)
+
+    def judge(self, delta: float, *, by_mu: bool) -> tuple[Method, tuple[str, ...]]:
+        """Who judges at this δ, and what must be said about it."""
+        asked, named = replace(self.settings.asked(self.pairs_per_model), by_mu=by_mu), self.using.method
+        method = default_method(asked) if named is None or (named.of_claimed_mu and not by_mu) else named
+        return judging(method, self.facts(delta), delta=delta)
+
+    def counted_by(self, method: Method) -> Evidence:
+        """The evidence; which guesses count is chosen for this method, and does not follow a δ that is tried later."""
+        s, declared = self.settings, self.settings if self.run is None else self.run.declared
+        fixed = method.fixed_number or s.by_mu
+        counting = Counting(s.pooled_guesses, s.pooled_number, declared.delta, s.verdict_level, fixed)
+        return replace(self.evidence, counting=counting)
+
+
+def _assemble(case: _Case) -> Audit:
+    settings, claim, run = case.settings, case.promised.claim, case.run
+    at_claim, by_mu = claim_delta(claim, settings.delta), settings.by_mu
+    judge_, caveats = case.judge(at_claim, by_mu=by_mu)
+    evidence = case.counted_by(judge_)
+    method, facts = judge_.form(evidence, by_mu=by_mu), case.facts(settings.delta)
+    kept = left(method, case.facts(at_claim), evidence)
+    who = adversary(evidence.judged, None if run is None else case.using.attack, case.signals)
     ruled = verdict(
-        promised.claim,
+        claim,
         evidence,
-        method=method.name,
+        method=method,
+        promise=kept.promise,
         level=settings.verdict_level,
         delta=settings.delta,
-        promise=promise,
-        caveats=caveats,
+        adversary=who,
+        caveats=(*caveats, *_unpromised(method, evidence, kept.why)),
     )
-    shown = beyond.evidence(gauge, who, adjacency, by_mu=False)
-    same = gauge.name == method.name and at_claim == settings.delta and ruled.mu is None
+    posterior = estimate(evidence.tally, delta=settings.delta)
+    rows = rows_of(evidence, facts, settings, judge_)
     warnings = (
-        *caveats,
-        *_failures(failed, models),
-        *promised.notes,
-        *cautions(as_warned(result, found)),
-        *([] if run is None else run.notes),
+        *ruled.caveats,
+        *_failures(evidence.failed, case.models),
+        *case.promised.notes,
+        *_cautions(posterior, rows, settings.level),
+        *(() if run is None else run.notes),
     )
     return Audit(
-        name=name,
-        source="scores" if run is None else "run",
         settings=settings,
-        adjacency=adjacency,
-        judged=judged,
+        evidence=evidence,
+        facts=facts,
         posterior=posterior,
-        guaranteed=guaranteed,
-        rows=found,
-        lower_bound=ruled.bound if same else shown.bound(gauge.name, settings.verdict_level, settings.delta),
-        lower_bound_method=gauge.name,
-        promises=promised,
+        rows=rows,
+        bound=Bound(
+            *(ruled.bound, method.name, method.label, ruled.level, ruled.delta, ruled.promise, ruled.mu, ruled.tally),
+            method.counts(evidence, several=case.pairs_per_model > 1),
+        ),
+        claim=ruled.claim,
+        adversary=who,
+        run=run,
+        attack=None if run is None else case.using.attack,
+        signals=case.signals,
+        name=case.name,
+        source="scores" if run is None else "run",
+        judge=judge_,
+        own=tuple(case.using.own),
         verdict=ruled,
-        models=models,
-        pairs_per_model=m,
-        lost=lost,
+        gauge=_gauge(case, evidence, ruled),
+        promises=case.promised,
+        models=case.models,
         privacy=None if run is None or run.plan.control else run.privacy,
         looks=0 if run is None else len(run.looks),
         warnings=warnings,
-        run=run,
     )
 
 
-def _failures(judged: list[Failure], models: Models) -> list[str]:
+def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: Method) -> tuple[MethodRow, ...]:
+    """Those that such an audit calls for, and that of the verdict's method."""
+    asked = settings.asked(facts.pairs_per_model, stopped=facts.stopped)
+    shown = {name: method for name, method in METHODS.items() if method.called_for(asked) or method is judge_}
+    forms = (m.form(evidence, by_mu=settings.by_mu) for m in {**shown, judge_.name: judge_}.values())
+    found = (form.row(evidence, facts, delta=settings.delta, level=settings.level) for form in forms)
+    return tuple(row for row in found if row is not None)
+
+
+def _unpromised(method: Method, evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
+    """What the evidence itself, or the lack of a proof, takes from the verdict's bound."""
+    unfair = [evidence.unfair] if FAIR_BITS in method.assumptions and evidence.unfair else []
+    unproven = [NO_PROOF] if NO_PROOF in why else []
+    return tuple(f"The bound promises nothing here: {reason}." for reason in (*unfair, *unproven))
+
+
+def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:
+    """A limit for ε at the audit's δ is no claim of μ, and may be at another δ than the claim."""
+    settings = case.settings
+    method = case.judge(settings.delta, by_mu=False)[0].form(evidence, by_mu=False)
+    same = method.name == ruled.method and ruled.delta == settings.delta and ruled.mu is None
+    at = {"delta": settings.delta, "level": settings.verdict_level}
+    return Gauge(ruled.bound if same else method.lower_bound(evidence, **at), method.name, method.label)
+
+
+def _cautions(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -> tuple[str, ...]:
+    """Where several bounds are guaranteed, the guaranteed low end is that of the highest."""
+    low = {row.method: row.low for row in rows}
+    proven = [row.low for row in rows if row.promise == "guaranteed" and Mu.assumption not in row.assumptions]
+    highest = max([low[BASELINE.name], *proven])
+    return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest)
+
+
+def _failures(judged: Sequence[Failed], models: Models) -> list[str]:
     if not models.failed:
         return []
     bits = np.concatenate([f.bits for f in judged]) if judged else np.empty(0, np.int64)

@@ -10,8 +10,8 @@ from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_exact import can_enumerate, enumerated
 from epsgauge.auditing.calibration_result import TOLERANCE, Certificate, Outcomes, judged
 from epsgauge.auditing.calibration_scenarios import SCENARIOS, Scenario
+from epsgauge.methods.method import Method
 from epsgauge.stats import checks
-from epsgauge.stats.methods import Method
 
 RUNS = 400
 
@@ -28,7 +28,7 @@ def calibrate(
 ) -> Certificate:
     """How often the method's one-sided lower bound at `level` is above an ε that is known exactly.
 
-    `method` is a name of `METHODS`, or a `Counted` of your own. With `exact`, scenarios with a rule that was fixed
+    `method` is a name of `METHODS`, or a `Method` of your own. With `exact`, scenarios with a rule that was fixed
     beforehand are made small and all their outcomes are computed; the others are left out, and nothing is random.
 
     >>> found = calibrate("clopper-pearson", exact=True, scenarios=SCENARIOS[:4])
@@ -68,13 +68,13 @@ def calibrate(
 
 def play(bounder: Bounder, scenario: Scenario, runs: int, seed: int) -> Outcomes:
     """The bounds of all runs; a run that is watched ends when its bound is above the true ε of the rule."""
-    evidence = scenario.draw(runs, seed, fair=bounder.fair)
+    drawn = scenario.draw(runs, seed, fair=bounder.fair)
     if scenario.looks == 1:
-        bounds, thresholds = bounder.bounds(evidence, scenario.delta)
+        bounds, thresholds = bounder.bounds(drawn, scenario.delta)
         return Outcomes(bounds, scenario.source.rule_eps(thresholds, scenario.delta))
     bounds, truth, going = np.zeros(runs), np.zeros(runs), np.arange(runs)
     for look in range(1, scenario.looks + 1):
-        seen = evidence.pick(going, slice(0, look * scenario.n_models))
+        seen = drawn.pick(going, slice(0, look * scenario.n_models))
         bounds[going], thresholds = bounder.bounds(seen, scenario.delta)
         truth[going] = scenario.source.rule_eps(thresholds, scenario.delta)
         going = going[bounds[going] <= truth[going] + TOLERANCE]

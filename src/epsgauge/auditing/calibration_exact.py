@@ -7,9 +7,10 @@ import numpy as np
 from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_result import TOLERANCE, Outcomes
 from epsgauge.auditing.calibration_scenarios import Scenario
+from epsgauge.methods.method import OfCounts
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.binomial import log_mass
-from epsgauge.stats.methods import Counted, Counts
+from epsgauge.stats.counts import Counts
 
 # Outcomes that are less likely than this are left out.
 NEGLIGIBLE = 1e-13
@@ -18,11 +19,9 @@ NEGLIGIBLE = 1e-13
 def can_enumerate(bounder: Bounder, scenario: Scenario) -> bool:
     """Several looks have too many outcomes for a bound that takes long."""
     method = bounder.method
-    if not scenario.counted or not bounder.plays(scenario):
+    if not (isinstance(method, OfCounts) and scenario.counted and bounder.plays(scenario)):
         return False
-    if scenario.looks == 1:
-        return isinstance(method, Counted) or method.name in ("pooled", "one-run", "gaussian")
-    return isinstance(method, Counted) and (method.quick or method.name == "anytime")
+    return scenario.looks == 1 or method.vectorised
 
 
 def enumerated(bounder: Bounder, scenario: Scenario) -> Outcomes:

@@ -10,17 +10,18 @@ from typing import Literal
 import numpy as np
 
 from epsgauge.auditing.calibration_sources import Answers, LaplaceScores, NormalScores, Source
+from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT, NO_PEEKING, RULE_FIXED
 from epsgauge.scores.rules import SameData, Split, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import Mu
-from epsgauge.stats.methods import FAIR_BITS, INDEPENDENT, NO_PEEKING, RULE_FIXED, Counts
 
 Chosen = Literal["beforehand", "same", "split"]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Draws:
     """What the attack has in each run: bits and scores (runs, models, pairs of a model), and its threshold."""
 
     bits: Ints
@@ -30,8 +31,8 @@ class Evidence:
     def __len__(self) -> int:
         return len(self.bits)
 
-    def pick(self, runs: Ints, models: slice = slice(None)) -> Evidence:
-        return Evidence(self.bits[runs, models], self.scores[runs, models], self.thresholds[runs])
+    def pick(self, runs: Ints, models: slice = slice(None)) -> Draws:
+        return Draws(self.bits[runs, models], self.scores[runs, models], self.thresholds[runs])
 
     def by_model(self) -> tuple[Ints, Ints, Ints, Ints]:
         """FN, how many had b = 1, FP, how many had b = 0; of each run and model."""
@@ -101,10 +102,10 @@ class Scenario:
         n1 = round(50 * self.n1 / (self.n1 + self.n0))
         return replace(self, n1=n1, n0=50 - n1)
 
-    def draw(self, runs: int, seed: int, *, fair: bool) -> Evidence:
+    def draw(self, runs: int, seed: int, *, fair: bool) -> Draws:
         """The same for all methods and levels; `fair` draws the bits as coins where their numbers are not to differ.
 
-        Of a rule that was chosen by a split, the evidence is that of the other half.
+        Of a rule that was chosen by a split, what is drawn is the other half.
         """
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
         shape = (runs, self.looks * self.n_models, self.pairs)
@@ -114,12 +115,12 @@ class Scenario:
             bits = np.broadcast_to(np.tile(_evenly(self.n1, self.n0), self.looks)[:, None], shape)
         scores = self.source.draw(bits, rng)
         if self.chosen == "beforehand":
-            return Evidence(bits, scores, np.full(runs, self.threshold))
+            return Draws(bits, scores, np.full(runs, self.threshold))
         half = self.n_models // 2
         choice = SameData() if self.chosen == "same" else Split(fit_models=half)
-        each = [judge(_table(b, s), choice, delta=self.delta).threshold for b, s in zip(bits, scores, strict=True)]
+        each = [judge(table(b, s), choice, delta=self.delta).threshold for b, s in zip(bits, scores, strict=True)]
         judged = slice(half if self.chosen == "split" else 0, None)
-        return Evidence(bits[:, judged], scores[:, judged], np.array(each))
+        return Draws(bits[:, judged], scores[:, judged], np.array(each))
 
 
 def _evenly(n1: int, n0: int) -> Ints:
@@ -128,7 +129,8 @@ def _evenly(n1: int, n0: int) -> Ints:
     return np.repeat(np.array([1, 0]), [n1, n0])[np.argsort(when, kind="stable")]
 
 
-def _table(bits: Ints, scores: Floats) -> Scores:
+def table(bits: Ints, scores: Floats) -> Scores:
+    """One run, as a table of models and their pairs."""
     models, pairs = np.indices(bits.shape)
     return Scores(models.ravel(), pairs.ravel(), bits.ravel(), scores.ravel(), "substitute")
 

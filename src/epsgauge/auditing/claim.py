@@ -10,7 +10,7 @@ from epsgauge.adjacency import ADJACENCIES, Adjacency, check_implied
 from epsgauge.auditing.accounting import accountant_eps, substituted
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.mechanisms.privacy import KnownPrivacy, Privacy
-from epsgauge.runner.plan import AuditSettings
+from epsgauge.settings import AuditSettings
 from epsgauge.stats import region
 
 Source = Literal["stated", "accountant", "known"]

@@ -9,11 +9,12 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
-from epsgauge.auditing.audit import Audit, audit_run
-from epsgauge.auditing.settings import OF_A_RULE, changed
+from epsgauge.auditing.audit import Audit, audit_run, log_audit
+from epsgauge.auditing.means import means
 from epsgauge.errors import InvalidInput
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Given
+from epsgauge.settings import OF_A_RULE
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.posterior import Posterior
 
@@ -95,7 +96,7 @@ def compare(
         settings |= {"rule": "given", "percentile": percentile, "threshold": None}
     if target_fpr is not None:
         settings["target_fpr"] = target_fpr
-    used = [changed(run.plan.audit, settings) for run in runs]
+    used = [means(run.plan.audit, settings).settings for run in runs]
     adjacency = _same("adjacency", [run.plan.game.adjacency for run in runs], "They are different promises.")
     delta = _same("delta", [s.delta for s in used], "Pass one delta for all.")
     level = _same("level", [s.level for s in used], "Pass one level for all.")
@@ -111,8 +112,8 @@ def compare(
             'is left that it has not seen. Use rule="best", a percentile, or rule = "split".'
         )
     said, audits = _audits(runs, rule, settings)
-    for run in runs:
-        run.log_look("compare")
+    for found in audits:
+        log_audit(found, "compare")
     posteriors = [found.posterior for found in audits]
     right = max(float(p.isf(0.005)) for p in posteriors)
     grid = np.unique(np.concatenate([np.linspace(0.0, right, POINTS), *(_quantiles(p) for p in posteriors)]))

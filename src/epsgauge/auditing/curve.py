@@ -17,8 +17,10 @@ from epsgauge.adjacency import checked as checked_adjacency
 from epsgauge.auditing.accounting import DISTANCE, composed, mesh
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD
+from epsgauge.methods.clopper_pearson import ClopperPearson
 from epsgauge.stats import checks, rates, region
 from epsgauge.stats.arrays import Floats
+from epsgauge.stats.interval import Kind
 from epsgauge.stats.tally import Tally
 
 # Buckets of this width, and over √steps of at most that: a curve in a tenth of a second, its ε at most 0.003 too large.
@@ -49,6 +51,19 @@ class EffectiveNoise:
     fpr_at_most: float
     level: float
     adjacency: Adjacency
+    promise: Kind = "guaranteed"  # of an audit, what is left of it
+
+
+class EffectiveNoiseMethod(ClopperPearson):
+    """What an effective noise promises: it rests on Clopper-Pearson's limits, and bounds no ε."""
+
+    name = "effective-noise"
+    label = "Effective noise"
+    meaning = "an upper bound of the noise of DP-SGD with Poisson sampling, by its whole trade-off curve"
+    may_judge = False
+
+
+EFFECTIVE_NOISE = EffectiveNoiseMethod()
 
 
 def effective_noise(tally: Tally, privacy: DPSGD, *, adjacency: Adjacency, level: float) -> EffectiveNoise:

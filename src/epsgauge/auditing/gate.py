@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from epsgauge.auditing.audit import Audit
-from epsgauge.auditing.verdict import number
 from epsgauge.errors import InvalidInput
+from epsgauge.numbers import number
 from epsgauge.stats import checks
-from epsgauge.stats.methods import METHODS
 
 
 def gate(audit: Audit, *, fail_above: float | None = None, fail_on: Literal["violation"] | None = None) -> list[str]:
@@ -20,7 +19,7 @@ def gate(audit: Audit, *, fail_above: float | None = None, fail_on: Literal["vio
     if fail_above is not None:
         limit = checks.one("fail_above", checks.eps(fail_above, "fail_above"))
         if audit.lower_bound > limit:
-            how = f"{METHODS[audit.lower_bound_method].label}, one-sided, level {audit.verdict.level:g}"
+            how = f"{audit.gauge.label}, one-sided, level {audit.verdict.level:g}"
             reasons.append(
                 f"The lower bound of ε is {number(audit.lower_bound)}, above {limit:g} ({how}, δ = "
                 f"{audit.settings.delta:g})."

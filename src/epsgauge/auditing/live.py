@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 
-from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.audit import given_threshold, judge_signals
+from epsgauge.auditing.means import Means, means
 from epsgauge.errors import InvalidInput
-from epsgauge.games.signals import COLUMNS, Outcome, Signals
+from epsgauge.games.signals import Outcome, Signals, joined
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import SameData, judge
 from epsgauge.scores.search import tally_at
 from epsgauge.stats.posterior import Posterior, estimate
-from epsgauge.stats.tally import Tally
+from epsgauge.stats.tally import CELLS, Tally
 
 CHOOSING = "choosing the rule"
+ELSEWHERE = "results: epsgauge audit"
 NONE = Tally(tp=0, tn=0, fp=0, fn=0)
 
 
@@ -29,6 +27,7 @@ class Live:
 
     def __init__(self, run: Run) -> None:
         self._settings, self._n_fit, self._game = run.plan.audit, run.plan.n_fit, run.plan.game
+        self._using = _built_in(run)
         self._fit_pairs = run.plan.n_fit_pairs
         self._over = {int(i) for i in (*run.done, *run.failed_models) if i < self._n_fit}
         signals = run.signals()
@@ -39,22 +38,10 @@ class Live:
 
     def add(self, outcome: Outcome) -> None:
         """One more model; one that failed is left out."""
-        o = outcome
-        if o.index < self._n_fit:
-            self._over.add(o.index)
-        if o.loss0 is not None and o.loss1 is not None and o.reference is not None:
-            self._new.append(
-                Signals(
-                    np.array([o.index]),
-                    o.bits[None],
-                    o.pairs[None],
-                    o.loss0[None],
-                    o.loss1[None],
-                    o.reference[None],
-                    self._game.adjacency,
-                    self._game.sees,
-                )
-            )
+        if outcome.index < self._n_fit:
+            self._over.add(outcome.index)
+        if outcome.channels is not None:
+            self._new.append(Signals.of([outcome], self._game.adjacency, self._game.sees))
 
     @property
     def shows_results(self) -> bool:
@@ -63,47 +50,53 @@ class Live:
 
     def posterior(self) -> Posterior | None:
         """Of the models judged so far; None while the rule is being chosen, or cannot be."""
-        if self._new:
+        if self._new and self._using is not None:
             try:
-                self._update(_joined(self._new))
+                self._update(joined(self._new), self._using)
             except InvalidInput:  # these models cannot choose a rule: the audit will say why
                 return None
         return self._posterior
 
     def text(self) -> str:
         """Median and credible interval."""
+        if self._using is None:
+            return ELSEWHERE
         posterior = self.posterior()
         if posterior is None:
             return CHOOSING
         ends = posterior.interval(self._settings.level)
         return f"ε {posterior.median():.2f} [{ends.low:.2f}, {ends.high:.2f}]"
 
-    def _update(self, signals: Signals) -> None:
+    def _update(self, signals: Signals, using: Means) -> None:
         if self._settings.rule in ("same-data", "split-pairs"):
             self._new = [signals]  # every further model may change the rule
-            self._tally = judge_signals(signals, self._settings, 0, self._fit_pairs).tally
+            self._tally = judge_signals(signals, using, 0, self._fit_pairs).tally
         else:
             threshold = self._threshold
             if threshold is None:
-                threshold = given_threshold(self._settings, signals)
+                threshold = given_threshold(using, signals)
             if threshold is None:
                 if len(self._over) < self._n_fit:
                     return
-                threshold = self._chosen(signals[signals.models < self._n_fit])
+                threshold = _chosen(signals[signals.models < self._n_fit], using)
             self._threshold, self._new = threshold, []
-            judged = ATTACKS[self._settings.attack].scores(signals[signals.models >= self._n_fit])
+            judged = using.attack.scores(signals[signals.models >= self._n_fit])
             more = tally_at(judged, np.asarray(threshold))
-            self._tally = Tally(**{c: getattr(self._tally, c) + getattr(more, c) for c in ("tp", "tn", "fp", "fn")})
+            self._tally = Tally(**{c: getattr(self._tally, c) + getattr(more, c) for c in CELLS})
         if int(self._tally.n_samples):
             self._posterior = estimate(self._tally, delta=self._settings.delta)
 
-    def _chosen(self, signals: Signals) -> float:
-        """The threshold that these models choose."""
-        s, attack = self._settings, ATTACKS[self._settings.attack]
-        choice, candidates = SameData(s.search, s.target_fpr), attack.candidates(signals)
-        return judge(attack.scores(signals), choice, delta=s.delta, candidates=candidates).threshold
+
+def _built_in(run: Run) -> Means | None:
+    """None where the plan names an attack or method of the user's own, which nothing but the audit loads."""
+    try:
+        return means(run.plan.audit, {})
+    except InvalidInput:
+        return None
 
 
-def _joined(parts: list[Signals]) -> Signals:
-    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
-    return replace(parts[0], **columns)
+def _chosen(signals: Signals, using: Means) -> float:
+    """The threshold that these models choose."""
+    s, attack = using.settings, using.attack
+    choice, candidates = SameData(s.search, s.target_fpr), attack.candidates(signals)
+    return judge(attack.scores(signals), choice, delta=s.delta, candidates=candidates).threshold

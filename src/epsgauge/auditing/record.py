@@ -9,13 +9,13 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import Claim, NoClaim
 from epsgauge.auditing.verdict import Verdict
 from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
-from epsgauge.stats.methods import METHODS
-from epsgauge.stats.tally import Tally
+from epsgauge.stats.tally import CELLS, Tally
 
 
 def as_dict(audit: Audit) -> dict[str, Any]:
     """Everything, with infinite numbers as floats still."""
     posterior, judged, claim = audit.posterior, audit.judged, audit.promises.claim
+    one_each = audit.evidence.one_each
     ends = posterior.interval(audit.settings.level)
     return {
         "name": audit.name,
@@ -34,7 +34,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "tally": _cells(judged.tally),
         "fit_tally": None if judged.fit_tally is None else _cells(judged.fit_tally),
         "guaranteed_tally": _cells(audit.guaranteed_tally),
-        "failed_in_guaranteed": {"b=1": audit.guaranteed.failed_ones, "b=0": audit.guaranteed.failed_zeros},
+        "failed_in_guaranteed": {"b=1": one_each.failed_ones, "b=0": one_each.failed_zeros},
         "posterior": {
             "median": float(posterior.median()),
             "mass_at_zero": float(posterior.mass_at_zero),
@@ -56,7 +56,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
             for row in audit.rows
         ],
         "lower_bound": audit.lower_bound,
-        "lower_bound_method": audit.lower_bound_method,
+        "lower_bound_method": audit.gauge.method,
         "accountant": {"source": audit.promises.source, "eps": dict(audit.accountant)},
         "claim": _claim(claim),
         "no_claim_because": claim.reason if isinstance(claim, NoClaim) else None,
@@ -69,7 +69,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
 
 
 def _cells(tally: Tally) -> dict[str, int]:
-    return {cell: int(getattr(tally, cell)) for cell in ("tp", "tn", "fp", "fn")}
+    return {cell: int(getattr(tally, cell)) for cell in CELLS}
 
 
 def _rule(audit: Audit) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     return {
         "kind": verdict.kind,
         "method": verdict.method,
-        "meaning": METHODS[verdict.method].meaning,
+        "meaning": verdict.meaning,
         "promise": verdict.promise,
         "level": verdict.level,
         "delta": verdict.delta,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from epsgauge.auditing.audit import judge_signals
+from epsgauge.auditing.audit import evidence_of, judge_signals
 from epsgauge.auditing.claim import Claim, NoClaim, promises
-from epsgauge.auditing.in_order import failures, in_order
+from epsgauge.auditing.means import means
 from epsgauge.errors import InvalidInput
+from epsgauge.methods.table import WATCHED
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.view import Run
 
@@ -43,6 +44,7 @@ class StopWhen:
 
     def check(self, run: Run) -> None:
         """Refuse what can never be reached."""
+        means(run.plan.audit, {})  # which refuses an attack of the user's own: nothing but an audit loads it
         claim = None if self.width is not None else _claim(run)
         if isinstance(claim, NoClaim):
             raise InvalidInput(
@@ -54,15 +56,18 @@ class StopWhen:
         """By the models in the order of their numbers, up to the first that is missing."""
         settings, cut = run.plan.audit, run.plan.n_fit
         try:
-            judged = judge_signals(run.signals(), settings, cut, run.plan.n_fit_pairs)
+            judged = judge_signals(run.signals(), means(settings, {}), cut, run.plan.n_fit_pairs)
         except InvalidInput:  # too few models yet
             return False
-        ordered = in_order(judged, failures(run, judged, cut), cut, run)
+        evidence = evidence_of(run, judged, cut)
+        method = WATCHED.form(evidence, by_mu=False)
         if self.width is not None:
-            low, high = ordered.ends(delta=settings.delta, level=settings.level)
-            return high - low < self.width
+            found = method.found(evidence, delta=settings.delta, level=settings.level)
+            return found is not None and found.high - found.low < self.width
         claim = _claim(run)
-        return isinstance(claim, Claim) and ordered.lower_bound(settings.verdict_level, claim.delta) > claim.eps
+        if not isinstance(claim, Claim):
+            return False
+        return method.lower_bound(evidence, delta=claim.delta, level=settings.verdict_level) > claim.eps
 
 
 def _check_rule(text: str, plan: Plan) -> None:

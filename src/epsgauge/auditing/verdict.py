@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.claim import Claim, NoClaim
-from epsgauge.auditing.one_sided import POWER, OneSided
-from epsgauge.auditing.rows import perfect
-from epsgauge.bounds.guesses import Guessed, Guesses
+from epsgauge.bounds.guesses import Guesses
+from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.method import Method
+from epsgauge.methods.power import POWER
+from epsgauge.numbers import number
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.methods import METHODS
 from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
 
 Ruling = Literal["violation", "not refuted", "underpowered", "no claim"]
 OWNER = {"stated": "the stated claim", "accountant": "the accountant's claim", "known": "the proven claim"}
 PROMISE = {
-    "credible": " The bound is credible, that is of a posterior: no confidence bound.",
-    "estimate": " The bound is only an estimate: no level is promised.",
+    "credible": "The bound is credible, that is of a posterior: no confidence bound.",
+    "estimate": "The bound is only an estimate: no level is promised.",
     "guaranteed": "",
 }
+OPPOSITE = "The attack was worse than chance, and the posterior reads it as its opposite."
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Verdict:
 
     kind: Ruling
     method: str
+    label: str
+    meaning: str
     promise: Kind  # of the bound, in this audit
     level: float
     delta: float  # of the claim; without one, of the audit
@@ -45,105 +48,123 @@ class Verdict:
     failed: int  # guesses about models that failed, which count in it as wrong
     adversary: Adversary
     adjacency: Adjacency
-    sentence: str
-    mu: float | None = None  # the bound as μ of Gaussian DP, where that was held against a claim
-    guesses: Guesses | None = None  # that count, of a pooled bound
+    mu: float | None  # the bound as μ of Gaussian DP, where that was held against a claim
+    guesses: Guesses | None  # that count, of a pooled bound
+    needed: float | None  # guesses that a perfect attack would need, where there are too few
+    reason: str  # why there is no claim
+    folded: bool  # whether a posterior read the attack as its opposite
+    caveats: tuple[str, ...]
 
+    @property
+    def head(self) -> str:
+        """The ruling, which begins the sentence."""
+        return _HEADS[self.kind] if not self._by_estimate else "Violation by an estimate, which proves nothing"
 
-@dataclass(frozen=True)
-class Bounds:
-    """A bound that counts alone do not give: (level, delta) -> ε, as measured and if every guess were right."""
+    @property
+    def finding(self) -> str:
+        """What it is about, in one sentence."""
+        with_whom = f"with {self.adversary}."
+        match self.kind:
+            case "violation" if self._by_estimate:
+                return f"{_shown(self)}, above {_claimed(self)}, {with_whom}"
+            case "violation":
+                return f"{_claimed(self)} does not hold."
+            case "not refuted":
+                return f"{_claimed(self)}."
+            case "underpowered":
+                return f"this audit cannot refute {_claimed(self)}, whatever the attack."
+            case _:
+                return self.reason
 
-    measured: Callable[[float, float], float]
-    at_best: Callable[[float, float], float]
-    detectable: Callable[[float, float], float | None]  # what would be refuted with a probability of POWER
-    mu: Callable[[float], float] | None = None  # level -> μ, of which ε is what it is worth
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The sentences behind it: what was shown, by whom, and what could have been."""
+        with_whom = f"with {self.adversary}."
+        found = []
+        match self.kind:
+            case "violation":
+                found = [] if self._by_estimate else [f"{_shown(self)}, {with_whom}"]
+            case "not refuted":
+                found = [
+                    f"{_shown(self)}, which is not above it.",
+                    f"The adversary: {self.adversary}.",
+                    _power(self),
+                    "A stronger attack may show more.",
+                ]
+            case "underpowered":
+                found = [
+                    f"With N = {self.tally.n_samples} guesses ({self.tally.n_positive} with b = 1) the bound is at "
+                    f"most ε = {number(self.largest)}.",
+                    _needed(self),
+                    f"{_shown(self)}, {with_whom}",
+                ]
+            case "no claim":
+                found = [f"{_shown(self)} at δ = {self.delta:g} ({self.adjacency}), {with_whom}"]
+        return tuple(text for text in (*found, PROMISE[self.promise], OPPOSITE if self.folded else "") if text)
 
+    @property
+    def sentence(self) -> str:
+        """All of it."""
+        return " ".join([f"{self.head}: {self.finding}", *self.details, *self.caveats])
 
-@dataclass(frozen=True)
-class Evidence:
-    """The tally that the bound rests on; failed models are in it as wrong guesses, so many with each bit."""
-
-    tally: Tally
-    failed_ones: int
-    failed_zeros: int
-    adversary: Adversary
-    adjacency: Adjacency
-    guessed: Guessed = "all"  # of the pooled bound
-    bounds: Bounds | None = None  # where counts alone do not give it
-    guesses: Guesses | None = None  # that count, of a pooled bound
-
-    def bound(self, method: str, level: float, delta: float) -> float:
-        if self.bounds is not None:
-            return self.bounds.measured(level, delta)
-        return OneSided(method, level, delta, self.guessed).of(self.tally)
+    @property
+    def _by_estimate(self) -> bool:
+        return self.kind == "violation" and self.promise == "estimate"
 
 
 def verdict(
     claim: Claim | NoClaim,
     evidence: Evidence,
     *,
-    method: str,
+    method: Method,
+    promise: Kind,
     level: float,
     delta: float,
-    promise: Kind,
+    adversary: Adversary,
     caveats: tuple[str, ...] = (),
 ) -> Verdict:
     """Judge a claim at its own δ, or report the bound at `delta` where there is none."""
     judged = claim if isinstance(claim, Claim) else None
-    bounds = OneSided(method, level, delta if judged is None else judged.delta, evidence.guessed)
-    bound, detectable, mu = evidence.bound(method, level, bounds.delta), None, None
-    if evidence.bounds is not None:
-        largest = evidence.bounds.at_best(level, bounds.delta)
-        detectable = evidence.bounds.detectable(level, bounds.delta)
-        mu = None if evidence.bounds.mu is None else evidence.bounds.mu(level)
-    else:
-        largest = bounds.of(perfect(evidence.tally, evidence.failed_ones, evidence.failed_zeros))
-        detectable = bounds.detectable(evidence.tally)
+    at = {"delta": delta if judged is None else judged.delta, "level": level}
+    bound, largest = method.lower_bound(evidence, **at), method.at_best(evidence, **at)
     kind: Ruling = "no claim"
     if judged is not None:
         kind = "violation" if bound > judged.eps else "underpowered" if largest <= judged.eps else "not refuted"
-    out = Verdict(
-        kind,
-        method,
-        promise,
-        level,
-        bounds.delta,
-        bound,
-        judged,
-        largest,
-        detectable,
-        POWER,
-        evidence.tally,
-        evidence.failed_ones + evidence.failed_zeros,
-        evidence.adversary,
-        evidence.adjacency,
-        "",
-        mu,
-        evidence.guesses,
+    tallied = method.rests_on(evidence)
+    folded = method.folds and float(tallied.tally.fnr + tallied.tally.fpr) > 1
+    short_of = kind == "underpowered" and judged is not None
+    return Verdict(
+        kind=kind,
+        method=method.name,
+        label=method.label,
+        meaning=method.meaning,
+        promise=promise,
+        level=level,
+        delta=at["delta"],
+        bound=bound,
+        claim=judged,
+        largest=largest,
+        detectable=method.detectable(evidence, **at),
+        power=POWER,
+        tally=tallied.tally,
+        failed=tallied.n_failed,
+        adversary=adversary,
+        adjacency=evidence.scores.adjacency,
+        mu=method.mu(evidence, level=level),
+        guesses=method.guesses(evidence),
+        needed=method.needed(evidence, judged.eps, **at) if short_of and judged is not None else None,
+        reason=claim.reason if isinstance(claim, NoClaim) else "",
+        folded=folded,
+        caveats=caveats,
     )
-    reason = claim.reason if isinstance(claim, NoClaim) else ""
-    said = _SENTENCES[kind](out, reason, None if evidence.bounds is not None else bounds) + PROMISE[promise]
-    if method == "bayes" and float(evidence.tally.fnr + evidence.tally.fpr) > 1:
-        said += " The attack was worse than chance, and the posterior reads it as its opposite."
-    return replace(out, sentence=" ".join([said, *caveats]))
 
 
-def number(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.3g}"
-
-
-def _violation(v: Verdict, _: str, __: OneSided | None) -> str:
-    if v.promise == "estimate":
-        return f"Violation by an estimate, which proves nothing: {_shown(v)}, above {_claimed(v)}, with {v.adversary}."
-    return f"Violation: {_claimed(v)} does not hold. {_shown(v)}, with {v.adversary}."
-
-
-def _not_refuted(v: Verdict, _: str, __: OneSided | None) -> str:
-    return (
-        f"Not refuted by this adversary: {_claimed(v)}. {_shown(v)}, which is not above it. The adversary: "
-        f"{v.adversary}. {_power(v)}A stronger attack may show more."
-    )
+_HEADS = {
+    "violation": "Violation",
+    "not refuted": "Not refuted by this adversary",
+    "underpowered": "Underpowered",
+    "no claim": "No claim",
+}
 
 
 def _power(v: Verdict) -> str:
@@ -153,27 +174,7 @@ def _power(v: Verdict) -> str:
     at = f"its measured rates (FNR {float(v.tally.fnr):.3g}, FPR {float(v.tally.fpr):.3g})"
     if v.guesses is not None:
         at = f"the measured share of right guesses ({v.guesses.n_right} of {v.guesses.n_guesses})"
-    return f"At {at} such an audit refutes {what} with a probability of {v.power:.0%}. "
-
-
-def _underpowered(v: Verdict, _: str, bounds: OneSided | None) -> str:
-    return (
-        f"Underpowered: this audit cannot refute {_claimed(v)}, whatever the attack. With N = {v.tally.n_samples} "
-        f"guesses ({v.tally.n_positive} with b = 1) the bound is at most ε = {number(v.largest)}. {_needed(v, bounds)} "
-        f"{_shown(v)}, with {v.adversary}."
-    )
-
-
-def _no_claim(v: Verdict, reason: str, __: OneSided | None) -> str:
-    return f"No claim: {reason} {_shown(v)} at δ = {v.delta:g} ({v.adjacency}), with {v.adversary}."
-
-
-_SENTENCES = {
-    "violation": _violation,
-    "not refuted": _not_refuted,
-    "underpowered": _underpowered,
-    "no claim": _no_claim,
-}
+    return f"At {at} such an audit refutes {what} with a probability of {v.power:.0%}."
 
 
 def _claimed(v: Verdict) -> str:
@@ -187,7 +188,7 @@ def _claimed(v: Verdict) -> str:
 
 
 def _shown(v: Verdict) -> str:
-    how = f"{METHODS[v.method].label}, one-sided, level {v.level:g}, N = {v.tally.n_samples}"
+    how = f"{v.label}, one-sided, level {v.level:g}, N = {v.tally.n_samples}"
     if v.guesses is not None and v.guesses.n_guesses < v.guesses.n_bits:
         how += f", of which {v.guesses.n_guesses} count"
     if v.mu is not None:
@@ -195,13 +196,12 @@ def _shown(v: Verdict) -> str:
     return f"The attack shows ε of at least {number(v.bound)} ({how})"
 
 
-def _needed(v: Verdict, bounds: OneSided | None) -> str:
+def _needed(v: Verdict) -> str:
     """How many guesses a perfect attack would need."""
-    if bounds is None:
+    if v.needed is None:
         return ""
-    n = bounds.needed(0.0 if v.claim is None else v.claim.eps)
-    if v.failed and n is not None and n <= v.tally.n_samples:
+    if v.failed and v.needed <= v.tally.n_samples:
         return f"{v.failed} guesses about models that failed count as wrong: try these again."
-    if n is None:
+    if math.isinf(v.needed):
         return f"No number of guesses up to {MAX_SAMPLES:.0e} is enough."
-    return f"Even a perfect attack needs about N = {n}."
+    return f"Even a perfect attack needs about N = {v.needed:.0f}."

@@ -3,7 +3,7 @@
 The set is a down-set (few errors) and the mirror image of a down-set (many errors). The probability of the first falls
 and that of the second grows with either rate, so over a cell of rates their sum is at most that of the first at the
 cell's lower left corner plus that of the second at its upper right corner. Where that is too much, a second bound is
-tried: the tangent plane at the centre, and a bound of the curvature. Where both are too much, the cell is cut in two.
+tried: the tangent plane at the centre, and a bound of the curvature. Where both are too much, the cell is quartered.
 """
 
 from __future__ import annotations
@@ -99,13 +99,13 @@ def improbable(tail: Tail, region: Region, within: Rectangle, most: float) -> bo
 
 
 def _grid(within: Rectangle) -> Cells:
-    x, y = _even(within.x_low, within.x_high), _even(within.y_low, within.y_high)
+    x, y = even(within.x_low, within.x_high), even(within.y_low, within.y_high)
     x_low, y_low = (q.ravel() for q in np.meshgrid(x[:-1], y[:-1]))
     x_high, y_high = (q.ravel() for q in np.meshgrid(x[1:], y[1:]))
     return np.stack([x_low, x_high, y_low, y_high])
 
 
-def _even(low: float, high: float) -> Floats:
+def even(low: float, high: float) -> Floats:
     """Edges that are even on the scale of angles, on which a share's deviation is the same everywhere."""
     edges: Floats = np.sin(np.linspace(np.arcsin(np.sqrt(low)), np.arcsin(np.sqrt(high)), FIRST + 1)) ** 2
     edges[0], edges[-1] = low, high

@@ -16,6 +16,7 @@ import numpy as np
 from epsgauge.bounds.cells import Rectangle, Tail, improbable
 from epsgauge.bounds.ordering import EpsOrdering, Ordering, Rank
 from epsgauge.bounds.outcomes import DownSet, window
+from epsgauge.bounds.peak import seen
 from epsgauge.bounds.regions import EpsRegion, Region
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks, rates
@@ -97,7 +98,12 @@ def by_inversion(
     def refuted(theta: float) -> bool:
         return improbable(tail, quantity.region(theta, folded), plausible, alpha - gamma)
 
-    return _largest(refuted, guess=rank.theta)
+    def likely_refuted(theta: float) -> bool:
+        return seen(tail, quantity.region(theta, folded), plausible) <= alpha - gamma
+
+    # a θ is refuted if a larger one is, so the largest is all that has to be proven
+    found = _largest(likely_refuted, guess=rank.theta)
+    return found if found == 0 or refuted(found) else _largest(refuted, guess=rank.theta)
 
 
 def by_rectangle(tally: Tally, family: Family, *, alpha: float, direction: Direction) -> float:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
-from epsgauge.stats import beta
+from epsgauge.stats import beta, brent
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.quadrature import gauss_legendre
 
@@ -71,9 +71,9 @@ class Ordering(ABC):
         high = 1.0
         while surplus(high) >= 0:
             high *= 2.0
-        low = optimize.brentq(surplus, 0.0, high, xtol=RESOLUTION / 4)
+        low = brent.root(surplus, 0.0, high, xtol=RESOLUTION / 4)
         step = RESOLUTION
-        while low > 0 and surplus(low) < 0:  # to the safe side of what brentq found
+        while low > 0 and surplus(low) < 0:  # to the safe side of what was found
             low, step = max(0.0, low - step), 2.0 * step
         return Rank(low, self.level)
 

@@ -36,6 +36,10 @@ class Region(ABC):
         return 1.0 - self.least(1.0 - rate) if self.folded else np.ones_like(rate)
 
     @abstractmethod
+    def corner(self, upper: bool) -> float:
+        """Where the lower or the upper edge has both rates equal."""
+
+    @abstractmethod
     def highest_plane(self, cells: Cells, x_slope: Floats, y_slope: Floats) -> Floats:
         """At least the largest x_slope (x − centre) + y_slope (y − centre) over what the region has of each cell."""
 
@@ -68,12 +72,15 @@ class EpsRegion(Region):
         out: Floats = np.maximum(0.0, np.maximum(steep, np.exp(-self.eps) * (room - rate)))
         return out
 
+    def corner(self, upper: bool) -> float:
+        v = (1.0 - self.delta) / (1.0 + float(np.exp(min(self.eps, 700.0))))
+        return 1.0 - v if upper else v
+
     def highest_plane(self, cells: Cells, x_slope: Floats, y_slope: Floats) -> Floats:
         """Over a convex polygon the value is largest at one of its corners; these are among the points here."""
         x0, x1, y0, y1 = cells
-        v = (1.0 - self.delta) / (1.0 + np.exp(min(self.eps, 700.0)))
         # the corners of R itself, moved into the cell where they are not in it
-        own = [(np.clip(w, x0, x1), np.clip(w, y0, y1)) for w in (v, 1.0 - v)]
+        own = [(np.clip(w, x0, x1), np.clip(w, y0, y1)) for w in (self.corner(False), self.corner(True))]
         return _highest(cells, x_slope, y_slope, self._on_edges(cells) + own)
 
 
@@ -91,6 +98,9 @@ class MuRegion(Region):
 
     def most(self, rate: Floats) -> Floats:
         return np.minimum(1.0, super().most(rate) + RATE)
+
+    def corner(self, upper: bool) -> float:
+        return float(special.ndtr(self.mu / 2 if upper else -self.mu / 2))
 
     def highest_plane(self, cells: Cells, x_slope: Floats, y_slope: Floats) -> Floats:
         """The value is largest at an edge of the cell or where a curve inside of it is parallel to the plane."""

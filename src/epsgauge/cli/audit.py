@@ -20,33 +20,36 @@ class Gate(StrEnum):
     violation = "violation"
 
 
-Delta = Annotated[float | None, typer.Option(help="The δ at which ε is estimated.")]
+Delta = Annotated[float | None, typer.Option(help="δ at which to estimate ε.")]
 Level = Annotated[float | None, typer.Option(help="Level of the intervals.")]
-ClaimedEps = Annotated[float | None, typer.Option(help="An ε that is promised, with the two options that follow.")]
-ClaimedDelta = Annotated[float | None, typer.Option(help="Its δ.")]
-ClaimedMu = Annotated[float | None, typer.Option(help="A μ of Gaussian DP that is promised, instead of both.")]
-FitPairs = Annotated[int | None, typer.Option(help="So many pairs of each model choose the rule, instead.")]
+ClaimedEps = Annotated[float | None, typer.Option(help="Claimed ε. Needs --claimed-delta and --claimed-adjacency.")]
+ClaimedDelta = Annotated[float | None, typer.Option(help="δ of the claim.")]
+ClaimedMu = Annotated[float | None, typer.Option(help="Claimed μ of Gaussian DP, instead of ε and δ.")]
+FitPairs = Annotated[int | None, typer.Option(help="Use this many pairs of each model to choose the rule.")]
 VerdictMethod = Annotated[
     str | None,
-    typer.Option(help="exact, pooled, one-run, anytime, simultaneous, gaussian, clopper-pearson, jeffreys or bayes."),
+    typer.Option(
+        help="exact, pooled, one-run, anytime, simultaneous, gaussian, clopper-pearson, jeffreys, bayes or your own as "
+        "module:attr."
+    ),
 ]
 VerdictLevel = Annotated[float | None, typer.Option(help="One-sided level of the verdict's bound.")]
 PooledGuesses = Annotated[
-    str | None, typer.Option(help="Guesses that count in pooled: all, positive, negative, top, top-positive.")
+    str | None, typer.Option(help="Guesses that the pooled bound counts: all, positive, negative, top or top-positive.")
 ]
-PooledNumber = Annotated[int | None, typer.Option(help="How many of the surest count, for top and top-positive.")]
-ClaimedAdjacency = Annotated[str | None, typer.Option(help="Its adjacency: substitute or add-remove.")]
-Attack = Annotated[str | None, typer.Option(help="percentile, loss or difference.")]
-FitModels = Annotated[int | None, typer.Option(help="The first so many models choose the rule.")]
-Percentile = Annotated[float | None, typer.Option(help="A percentile that was fixed beforehand, instead.")]
-Threshold = Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")]
+PooledNumber = Annotated[int | None, typer.Option(help="How many of the surest count, with top or top-positive.")]
+ClaimedAdjacency = Annotated[str | None, typer.Option(help="Adjacency of the claim: substitute or add-remove.")]
+Attack = Annotated[str | None, typer.Option(help="percentile, loss, difference or your own as module:attr.")]
+FitModels = Annotated[int | None, typer.Option(help="Use this many models, the first ones, to choose the rule.")]
+Percentile = Annotated[float | None, typer.Option(help="Use this percentile, fixed beforehand.")]
+Threshold = Annotated[float | None, typer.Option(help="Use this threshold, fixed beforehand.")]
 SameData = Annotated[
-    bool, typer.Option("--same-data", help="Choose on the judged data: the simultaneous bound alone is guaranteed.")
+    bool, typer.Option("--same-data", help="Choose on the judged data. Only the simultaneous bound stays guaranteed.")
 ]
-TargetFpr = Annotated[float | None, typer.Option(help="Choose the rule for this FPR.")]
+TargetFpr = Annotated[float | None, typer.Option(help="Choose the rule with this FPR.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
-FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit 1 if the lower bound is above it.")]
-FailOn = Annotated[Gate | None, typer.Option(help="Exit 1 if the verdict is this.")]
+FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit with 1 if the lower bound is above EPS.")]
+FailOn = Annotated[Gate | None, typer.Option(help="Exit with 1 if the verdict is this.")]
 
 REFUSED = 1
 
@@ -73,18 +76,21 @@ def audit(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     curve: Annotated[
-        bool, typer.Option("--curve", help="Also hold DP-SGD's whole trade-off curve against the rates: some seconds.")
+        bool, typer.Option("--curve", help="Also compare the rates with DP-SGD's whole trade-off curve. Takes seconds.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a run: attack, rule, tally, posterior, bounds, accountant, verdict. Options replace what the plan says."""
+    """Judge a run: print the verdict, bounds and posterior. Options override the plan."""
     judged(audited(folder, locals(), same_data), fail_above, fail_on, as_json, curve=curve)
 
 
 def given_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Of all options of a command those that are settings of an audit and were given."""
-    from epsgauge.runner.plan import AuditSettings
+    from epsgauge.references import is_reference, search_in
+    from epsgauge.settings import AuditSettings
 
+    if any(is_reference(options.get(name)) for name in ("attack", "verdict_method")):
+        search_in(Path.cwd())  # where Python looks for the modules of a script
     return {name: options[name] for name in AuditSettings.model_fields if options.get(name) is not None}
 
 
@@ -119,12 +125,12 @@ def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json
     reasons = gate(found, fail_above=fail_above, fail_on=None if fail_on is None else "violation")
     noise = found.effective_noise() if curve else None
     if as_json:
-        of_noise = {} if noise is None else {"noise": {**asdict(noise), "promise": found["clopper-pearson"].promise}}
+        of_noise = {} if noise is None else {"noise": asdict(noise)}
         print_json({**found.to_json(), "gate": reasons, **of_noise})
     else:
         show(found, console())
         if noise is not None:
-            show_noise(found, noise, console())
+            show_noise(noise, console())
     for reason in reasons:
         typer.echo(f"gate: {reason}", err=True)
     largest = found.verdict.largest

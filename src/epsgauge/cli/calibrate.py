@@ -12,17 +12,17 @@ from epsgauge.cli.terminal import AsJson, console, print_json
 
 def calibrate(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="bayes, clopper-pearson, exact, pooled, ...")],
-    runs: Annotated[int, typer.Option(help="Runs of each scenario.")] = 400,
+    runs: Annotated[int, typer.Option(help="Number of runs per scenario.")] = 400,
     level: Annotated[float, typer.Option(help="One-sided level of the lower bound.")] = 0.95,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Compute all outcomes of small scenarios instead of drawing them.")
+        bool, typer.Option("--exact", help="Enumerate all outcomes of small scenarios instead of drawing.")
     ] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Play mechanisms whose ε is known through a method: does it keep its promise?
+    """Test whether a method keeps its promise where ε is known.
 
-    Exit code 1 if a guaranteed method fails within its assumptions.
+    Exits with 1 if a guaranteed method fails within its assumptions.
     """
     from epsgauge.auditing.calibration import calibrate as play_all
     from epsgauge.reporting.calibration import show

@@ -12,14 +12,14 @@ from epsgauge.cli.terminal import AsJson, console, print_json
 
 
 def check(
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.")],
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan (TOML).")],
     attempt: Annotated[
-        bool, typer.Option("--try", help="Train one model three times: is it seeded, are the losses right, how long?")
+        bool, typer.Option("--try", help="Train one model three times to check seeds, losses and time.")
     ] = False,
     small: Small = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what would be trained and what it could show. Without --try nothing is loaded and nothing is trained."""
+    """Say what a plan would train and what the result could show. Without --try, nothing is loaded or trained."""
     from epsgauge.auditing.forecast import forecast
     from epsgauge.reporting.check import show, to_json
     from epsgauge.runner.plan import Plan

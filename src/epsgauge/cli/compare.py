@@ -22,17 +22,17 @@ def compare(
         list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories; the first is the baseline.")
     ],
     rule: Annotated[
-        Rule, typer.Option(help="One threshold, chosen on the first run, or the best of each run.")
+        Rule, typer.Option(help="Use one threshold, chosen on the first run, or the best for each run.")
     ] = Rule.shared,
-    percentile: Annotated[float | None, typer.Option(help="This percentile for all, fixed beforehand.")] = None,
-    target_fpr: Annotated[float | None, typer.Option(help="Choose for this FPR instead of the largest bound.")] = None,
-    figure: Annotated[Path | None, typer.Option(help="Also draw the CDFs into this .svg, .png or .pdf file.")] = None,
+    percentile: Annotated[float | None, typer.Option(help="Use this percentile, fixed beforehand.")] = None,
+    target_fpr: Annotated[float | None, typer.Option(help="Choose the rule with this FPR instead.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw the CDFs to this .svg file.")] = None,
     report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare runs: intervals, CDFs, and the largest difference of each CDF against the first."""
+    """Compare runs: their intervals, and the largest difference of each CDF from the first."""
     from epsgauge.auditing.compare import compare as compare_runs
-    from epsgauge.reporting.compare import picture, show
+    from epsgauge.reporting.compare import show
     from epsgauge.reporting.report import checked
     from epsgauge.reporting.report import report as write
     from epsgauge.runner.view import Run
@@ -43,9 +43,9 @@ def compare(
         [Run.open(folder) for folder in folders], rule=rule.value, percentile=percentile, target_fpr=target_fpr
     )
     if figure is not None:
-        from epsgauge.figures import draw
+        from epsgauge.figures.charts import chart
 
-        draw.save(draw.cdfs(picture(found)), figure)
+        chart("cdfs", found).save(figure)
     if report is not None:
         write(found, out=report)
     if as_json:

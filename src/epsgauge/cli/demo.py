@@ -25,7 +25,7 @@ def demo(
     blind: Blind = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train DP-SGD models on handwritten digits, attack them, print the verdict. Again, it goes on where it stopped."""
+    """Train DP-SGD models on handwritten digits, attack them and print the verdict. Run it again to resume."""
     from epsgauge.auditing.audit import audit
     from epsgauge.reporting.audit import show, show_beside
     from epsgauge.runner.plan import Plan

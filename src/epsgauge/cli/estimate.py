@@ -24,15 +24,15 @@ def estimate(
     tn: Annotated[str, typer.Option(metavar="COUNT", help="Right guesses of b = 0.")],
     fp: Annotated[str, typer.Option(metavar="COUNT", help="Guesses of 1 where b = 0.")],
     fn: Annotated[str, typer.Option(metavar="COUNT", help="Guesses of 0 where b = 1.")],
-    delta: Annotated[float | None, typer.Option(help="The δ at which ε is estimated, or with mu shown too.")] = None,
-    eps: Annotated[float | None, typer.Option(help="The ε at which δ is estimated.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ at which to estimate ε; optional with --quantity mu.")] = None,
+    eps: Annotated[float | None, typer.Option(help="ε at which to estimate δ.")] = None,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.90,
-    quantity: Annotated[Quantity, typer.Option(help="What to estimate; μ is of Gaussian DP.")] = Quantity.eps,
-    claimed_eps: Annotated[float | None, typer.Option(help="An ε that is promised: prints Pr[ε > it].")] = None,
+    quantity: Annotated[Quantity, typer.Option(help="What to estimate: ε, δ, or μ of Gaussian DP.")] = Quantity.eps,
+    claimed_eps: Annotated[float | None, typer.Option(help="Claimed ε: prints Pr[ε > it].")] = None,
     claimed_delta: Annotated[float | None, typer.Option(help="The same for --quantity delta.")] = None,
     claimed_mu: Annotated[float | None, typer.Option(help="The same for --quantity mu.")] = None,
     prior: Annotated[tuple[float, float], typer.Option(help="Shapes of the Beta prior of both rates.")] = (0.5, 0.5),
-    figure: Annotated[Path | None, typer.Option(help="Also draw it into this .svg, .png or .pdf file.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw it to this .svg file.")] = None,
     report: ReportFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
@@ -60,9 +60,9 @@ def estimate(
     answer = Answer(post, level, claimed, gaussian)
 
     if figure is not None:
-        from epsgauge.figures import draw
+        from epsgauge.figures.charts import chart
 
-        draw.save(draw.density(answer.picture()), figure)
+        chart("density", answer.intervals, claimed=claimed).save(figure)
     if report is not None:
         from epsgauge.reporting.report import report as write
 

@@ -7,21 +7,24 @@ from typing import Annotated
 
 import typer
 
+from epsgauge.cli.audit import given_settings
 from epsgauge.cli.terminal import AsJson, print_json
 
 
 def export(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv, .npz or .parquet file.")],
-    attack: Annotated[str | None, typer.Option(help="percentile, loss or difference; the plan's if not given.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The .csv, .npz or .parquet file to write.")],
+    attack: Annotated[
+        str | None, typer.Option(help="percentile, loss, difference or your own as module:attr. [default: the plan's]")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the score and the bit of every pair. This is a look at the results, and is logged."""
-    from epsgauge.attacks.table import attack_named
+    """Write the score and bit of every pair to a file. This is logged as a look at the results."""
+    from epsgauge.auditing.means import means
     from epsgauge.runner.view import Run
 
     found = Run.open(folder)
-    chosen = attack_named(attack or found.plan.audit.attack)
+    chosen = means(found.plan.audit, given_settings({"attack": attack})).attack
     scores = chosen.scores(found.signals())
     scores.write(out)
     if not found.log_look("export"):

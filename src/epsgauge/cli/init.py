@@ -13,13 +13,13 @@ from epsgauge.errors import InvalidInput
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the files; made if need be.")],
-    opacus: Annotated[bool, typer.Option("--opacus", help="PyTorch with Opacus (default).")] = False,
-    sklearn: Annotated[bool, typer.Option("--sklearn", help="Anything with fit and predict_proba.")] = False,
-    program: Annotated[bool, typer.Option("--program", help="Any program in any language.")] = False,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the files; created if missing.")],
+    opacus: Annotated[bool, typer.Option("--opacus", help="For PyTorch with Opacus (default).")] = False,
+    sklearn: Annotated[bool, typer.Option("--sklearn", help="For classifiers with fit and predict_proba.")] = False,
+    program: Annotated[bool, typer.Option("--program", help="For any program in any language.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a plan and a pipeline that run unchanged, to be edited."""
+    """Write a plan and a pipeline that run unchanged, for you to edit."""
     chosen = [name for name, on in (("opacus", opacus), ("sklearn", sklearn), ("program", program)) if on]
     if len(chosen) > 1:
         raise InvalidInput(f"only one kind can be written at a time, but got --{' and --'.join(chosen)}.")

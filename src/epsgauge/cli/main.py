@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import io
 import os
 import sys
@@ -50,13 +52,18 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     """Options before the command."""
 
 
 def main() -> None:
     """Exit 0 good, 1 a gate says no, 2 bad usage or input, 3 a run has failed models, 130 interrupted."""
+    # what is imported stays: to look for garbage in it, often and once more at the end, takes a sixth of a short answer
+    gc.set_threshold(200_000)
+    atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an old terminal shows ? for ε, and no traceback
             stream.reconfigure(errors="replace")

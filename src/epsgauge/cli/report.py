@@ -40,16 +40,17 @@ class Kind(StrEnum):
 STDOUT = Path("-")
 ReportFile = Annotated[
     Path | None,
-    typer.Option("--report", metavar="FILE", help="Also write a report into this .html, .md or .json file."),
+    typer.Option("--report", metavar="FILE", help="Also write a report to this .html, .md or .json file."),
 ]
 
 
 def report(
     folder: RunFolder,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file; - is standard output. [report.html]")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File; - is standard output. [default: report.html]"),
     ] = None,
-    format: Annotated[Kind | None, typer.Option(help="If the file's name does not say it.")] = None,
+    format: Annotated[Kind | None, typer.Option(help="Format, if the file name does not say it.")] = None,
     delta: Delta = None,
     level: Level = None,
     attack: Attack = None,
@@ -68,7 +69,7 @@ def report(
     claimed_mu: ClaimedMu = None,
     claimed_adjacency: ClaimedAdjacency = None,
 ) -> None:
-    """Write the audit of a run as one self-contained file: verdict, pictures, promises, what was run."""
+    """Write the audit of a run as one file, with pictures."""
     options = dict(locals())
     from epsgauge.reporting.report import checked, report, written
 

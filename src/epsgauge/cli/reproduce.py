@@ -13,14 +13,14 @@ NAMES = (
     "density, region, contours, sizes, cifar10-average, cifar10-worst, sst2-dp, sst2-no-dp, advantage or convergence"
 )
 
-app = typer.Typer(help="Remake the paper's tables and figures.", no_args_is_help=True)
+app = typer.Typer(help="Reproduce the paper's tables and figures.", no_args_is_help=True)
 
 
 @app.command()
 def tables(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
-    """Recompute every number of the paper's tables and examples, beside the printed one."""
+    """Recompute every number in the paper's tables and examples and show it beside the printed one."""
     from epsgauge.paper.reproduction import reproduction
 
     found = reproduction()
@@ -38,8 +38,8 @@ def tables(
 
 @app.command()
 def figures(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the files; made if need be.")],
-    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help=f"Only {NAMES}; may be repeated.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the files; created if missing.")],
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help=f"Draw only {NAMES}. May be repeated.")] = None,
 ) -> None:
     """Draw every figure of the paper as SVG and PNG."""
     from rich.console import Console

@@ -14,34 +14,34 @@ if TYPE_CHECKING:
     from epsgauge.runner.view import Run
 
 Workers = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Worker processes; one for each core if not given.")
+    int | None, typer.Option(min=1, metavar="N", help="Number of worker processes. [default: one per core]")
 ]
-Small = Annotated[bool, typer.Option("--small", help="With the values of the plan's table [small].")]
-Blind = Annotated[bool, typer.Option("--blind", help="Do not show the posterior while the models are trained.")]
+Small = Annotated[bool, typer.Option("--small", help="Use the values of the plan's table [small].")]
+Blind = Annotated[bool, typer.Option("--blind", help="Hide the posterior while the models train.")]
 
 INCOMPLETE = 3
 
 
 def run(
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The run directory; made if need be.")],
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan (TOML).")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Run directory; created if missing.")],
     workers: Workers = None,
     small: Small = False,
     control: Annotated[
-        bool, typer.Option("--control", help="Without noise, to see whether the attack finds anything at all.")
+        bool, typer.Option("--control", help="Train without noise, to see whether the attack finds anything at all.")
     ] = False,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train models that failed again.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train failed models again.")] = False,
     accept_changed_code: Annotated[
-        bool, typer.Option("--accept-changed-code", help="Go on though your module is not what it was.")
+        bool, typer.Option("--accept-changed-code", help="Continue even if your code has changed.")
     ] = False,
     blind: Blind = False,
     stop_when: Annotated[
         str | None,
-        typer.Option(metavar="WHAT", help='Stop before all models are trained: "violation", or such as "width<0.5".'),
+        typer.Option(metavar="WHAT", help='Stop early: "violation", or for example "width<0.5".'),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train the models of a plan into a run directory. The same command goes on where it stopped."""
+    """Train the models of a plan into a run directory. Run it again to resume."""
     from epsgauge.runner.plan import Plan
 
     plan = Plan.read(plan_file, small=small)

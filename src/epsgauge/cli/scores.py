@@ -35,12 +35,12 @@ def scores(
     adjacency: Annotated[str | None, typer.Option(help="substitute or add-remove, if the file does not say.")] = None,
     delta: Delta = None,
     level: Level = None,
-    fit_models: Annotated[int | None, typer.Option(help="So many models choose the threshold; a sixth.")] = None,
+    fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
     fit_pairs: FitPairs = None,
-    seed: Annotated[int, typer.Option(help="Which models, or pairs, these are.")] = 0,
-    threshold: Annotated[float | None, typer.Option(help="A threshold that was fixed beforehand, instead.")] = None,
+    seed: Annotated[int, typer.Option(help="Decides which models or pairs choose the threshold.")] = 0,
+    threshold: Annotated[float | None, typer.Option(help="Use this threshold, fixed beforehand.")] = None,
     same_data: SameData = False,
-    target_fpr: Annotated[float | None, typer.Option(help="Choose the threshold for this FPR.")] = None,
+    target_fpr: Annotated[float | None, typer.Option(help="Choose the threshold with this FPR.")] = None,
     verdict_method: VerdictMethod = None,
     verdict_level: VerdictLevel = None,
     pooled_guesses: PooledGuesses = None,
@@ -54,7 +54,7 @@ def scores(
     report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Audit a file of scores: posterior, bounds and verdict. A higher score must mean that b = 1 is more likely."""
+    """Audit a file of scores. A higher score must mean that b = 1 is more likely."""
     options = dict(locals())
     from epsgauge.auditing.audit import audit as audit_of
     from epsgauge.scores.table import Scores

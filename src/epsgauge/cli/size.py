@@ -10,19 +10,19 @@ import typer
 
 
 def size(
-    delta: Annotated[float, typer.Option(help="The δ at which ε will be estimated.")],
-    accuracy: Annotated[float | None, typer.Option(help="Balanced accuracy that the attack may have.")] = None,
-    fnr: Annotated[float | None, typer.Option(help="Its FNR, with --fpr, instead of --accuracy.")] = None,
-    fpr: Annotated[float | None, typer.Option(help="Its FPR.")] = None,
-    half_width: Annotated[float | None, typer.Option(help="Wanted: ε within ± this.")] = None,
-    lower_bound: Annotated[float | None, typer.Option(help="Wanted: a one-sided lower bound of at least this.")] = None,
-    level: Annotated[float, typer.Option(help="Level of the interval or of the bound.")] = 0.90,
+    delta: Annotated[float, typer.Option(help="δ at which to estimate ε.")],
+    accuracy: Annotated[float | None, typer.Option(help="The attack's balanced accuracy.")] = None,
+    fnr: Annotated[float | None, typer.Option(help="The attack's FNR, with --fpr, instead of --accuracy.")] = None,
+    fpr: Annotated[float | None, typer.Option(help="The attack's FPR.")] = None,
+    half_width: Annotated[float | None, typer.Option(help="Half-width of the interval that you want.")] = None,
+    lower_bound: Annotated[float | None, typer.Option(help="One-sided lower bound that you want.")] = None,
+    level: Annotated[float, typer.Option(help="Level of the interval or bound.")] = 0.90,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
-    """Find the number of samples (with one pair a model: of models) that each method needs."""
-    from epsgauge.reporting.numbers import json_ready
+    """Compute how many samples each method needs. With one pair per model, a sample is a trained model."""
+    from epsgauge.methods.table import QUICK
+    from epsgauge.numbers import json_ready
     from epsgauge.reporting.size import Plan, show
-    from epsgauge.stats.methods import QUICK
     from epsgauge.stats.sizing import largest_eps, sample_size
 
     one_sided = level if half_width is None else (1 + level) / 2  # the level of the interval's lower end

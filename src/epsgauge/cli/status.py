@@ -14,7 +14,7 @@ from epsgauge.cli.terminal import AsJson, console, print_json
 def status(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")], as_json: AsJson = False
 ) -> None:
-    """Say how many models are done, how many failed and why. Results are not looked at."""
+    """Show how many models are done, how many failed, and why. Does not look at the results."""
     from epsgauge.reporting.status import show
     from epsgauge.runner.view import Run
 

@@ -20,6 +20,6 @@ def console(*, err: bool = False) -> Console:
 
 
 def print_json(value: Any) -> None:
-    from epsgauge.reporting.numbers import json_ready
+    from epsgauge.numbers import json_ready
 
     typer.echo(json.dumps(json_ready(value), indent=2, ensure_ascii=False))

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of run directories, or one of them.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of run directories, or one run directory.")]
 
 
 def view(
     folder: Folder = Path("."),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 is any that is free.")] = 0,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser: print the address only.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 picks a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address without opening a browser.")] = False,
 ) -> None:
-    """Serve a page for this machine alone: runs, their progress and verdicts, pictures to explore, a calculator."""
+    """Show runs in the browser, on this machine only: progress, verdicts, pictures and a calculator."""
     from epsgauge.reporting.viewer.server import serve
 
     serve(folder, port=port, open_browser=not no_open, say=lambda line: typer.echo(line, err=True))

@@ -1,1 +1,1 @@
-"""What each picture shows, computed with NumPy apart from how it is drawn: `draw` uses matplotlib, `web` makes SVG."""
+"""One file for each chart: what it shows (NumPy), its drawing as SVG, the words beside it. `charts` is the table."""

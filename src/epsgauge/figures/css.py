@@ -1,6 +1,8 @@
-"""The stylesheet of the pictures on the web: colours for light and dark, strokes, and letters that fit the screen."""
+"""Stylesheets of the pictures: colours for light and dark, strokes, and letters that fit the screen."""
 
 from __future__ import annotations
+
+import re
 
 from epsgauge.figures import style
 from epsgauge.figures.labels import SIZE
@@ -61,18 +63,9 @@ def _classes() -> str:
     return fills + strokes + texts
 
 
-STYLE = f""":root{{{_variables(LIGHT)}}}
-@media screen and (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}
-.eg{{display:block;width:100%;max-width:620px;height:auto;overflow:visible}}
-figure:has(>.eg){{container-type:inline-size}}
-.eg text{{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;font-size:13px;\
-fill:var(--ink);font-variant-numeric:tabular-nums}}
-@media (max-width:480px){{.eg text{{font-size:{SIZE:g}px}}}}
-@container (max-width:400px){{.eg text{{font-size:{SIZE:g}px}}}}
-@container (min-width:400.01px) and (max-width:470px){{.eg text{{font-size:15px}}}}
-@container (min-width:470.01px){{.eg text{{font-size:13px}}}}
-@container (min-width:570px){{.eg text{{font-size:12.5px}}}}
-{_classes()}
+LETTERS = """.eg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;font-size:13px;\
+fill:var(--ink);font-variant-numeric:tabular-nums}"""
+MARKS = f"""{_classes()}
 .eg .axis{{stroke:var(--muted);stroke-width:1}}
 .eg .grid{{stroke:var(--grid);stroke-width:1}}
 .eg .tick,.eg .label{{fill:var(--muted)}}
@@ -88,7 +81,32 @@ fill:var(--ink);font-variant-numeric:tabular-nums}}
 .eg .faint{{opacity:.16}}
 .eg .pale{{opacity:.35}}
 .eg .half{{opacity:.55}}
-.eg .ring{{fill:var(--paper);stroke-width:2}}
+.eg .ring{{fill:var(--paper);stroke-width:2}}"""
+
+# For pages: put it there once.
+STYLE = f""":root{{{_variables(LIGHT)}}}
+@media screen and (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}
+.eg{{display:block;width:100%;max-width:620px;height:auto;overflow:visible}}
+figure:has(>.eg){{container-type:inline-size}}
+{LETTERS}
+@media (max-width:480px){{.eg text{{font-size:{SIZE:g}px}}}}
+@container (max-width:400px){{.eg text{{font-size:{SIZE:g}px}}}}
+@container (min-width:400.01px) and (max-width:470px){{.eg text{{font-size:15px}}}}
+@container (min-width:470.01px){{.eg text{{font-size:13px}}}}
+@container (min-width:570px){{.eg text{{font-size:12.5px}}}}
+{MARKS}
 @media print{{.eg{{break-inside:avoid}}}}
 @media (forced-colors:active){{.eg{{forced-color-adjust:none;background:var(--paper)}}}}
 """
+
+# For notebooks: colours follow the theme where the notebook says which it has.
+NOTEBOOK = f"""{STYLE}
+.epsgauge{{{_variables(LIGHT)}max-width:40rem;color:var(--ink)}}
+@media screen and (prefers-color-scheme:dark){{.epsgauge{{{_variables(DARK)}}}}}
+body[data-jp-theme-light="true"] .epsgauge,.vscode-light .epsgauge{{{_variables(LIGHT)}}}
+body[data-jp-theme-light="false"] .epsgauge,.vscode-dark .epsgauge{{{_variables(DARK)}}}
+.epsgauge .eg{{max-width:28rem}}
+"""
+
+# For files: light colours, without variables, which few programs besides browsers read.
+PRINT = re.sub(r"var\(--([a-z-]+)\)", lambda name: LIGHT[name[1]], f"{LETTERS}\n{MARKS}")

@@ -1,4 +1,4 @@
-"""The posterior density: the curve, the point mass at 0, the intervals under it and a claimed value."""
+"""The posterior: its density with the point mass at 0, its distribution function, its interval and a claimed value."""
 
 from __future__ import annotations
 
@@ -8,30 +8,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epsgauge.errors import InvalidInput
-from epsgauge.stats import checks
+from epsgauge.figures.chart import Also, Chart
+from epsgauge.figures.labels import LINE, RIGHT, WIDTH, Flag, flags_height, margin, placed
+from epsgauge.figures.marks import SHARES, claim_text, probabilities, stems_to
+from epsgauge.figures.scales import Scale
+from epsgauge.figures.subject import POINTS, Bar, Subject, claim_of, single
+from epsgauge.figures.svg import Entry, Picture
+from epsgauge.figures.words import Words, only_an_estimate
+from epsgauge.methods.intervals import intervals_of
+from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR
+from epsgauge.numbers import chance, likely, number, percent, span
 from epsgauge.stats.arrays import Floats
-from epsgauge.stats.interval import Kind
 from epsgauge.stats.law import Law
-from epsgauge.stats.methods import METHODS, intervals_of
 from epsgauge.stats.posterior import Posterior
 
 # Beyond this quantile the curve is flat on the page.
 TAIL = 5e-3
-POINTS = 400
 # A claimed value further away than so many widths of the posterior is not on the axis: it would flatten the curve.
 FAR = 3.0
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One method's interval; `high` may be infinite."""
-
-    method: str
-    label: str
-    promise: Kind
-    low: float
-    high: float
+# A point mass below this is not worth a mark.
+VISIBLE_MASS = 1e-4
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ def density(
     *,
     level: float = 0.90,
     claimed: float | None = None,
-    methods: Sequence[str] = ("clopper-pearson", "bayes"),
+    methods: Sequence[str] = (BASELINE.name, POSTERIOR.name),
     bars: Sequence[Bar] | None = None,
     points: int = POINTS,
 ) -> Density:
@@ -67,11 +63,7 @@ def density(
 
     `bars` are intervals that were computed elsewhere, instead of those of `methods`. Fewer `points` are quicker.
     """
-    if posterior.shape:
-        raise InvalidInput(
-            f"a density is drawn of one tally, but the posterior has the shape {posterior.shape}. Index it."
-        )
-    claimed = claim_of(claimed)
+    posterior, claimed = single(posterior), claim_of(claimed)
     if bars is None:
         every = intervals_of(posterior, level=level, methods=methods)
         bars = [
@@ -102,11 +94,11 @@ def density(
     )
 
 
-def claim_of(claimed: float | None) -> float | None:
-    """A claimed value, checked; an infinite one promises nothing and is beyond every axis."""
-    if claimed is None or claimed == math.inf:
-        return claimed
-    return float(checks.eps(claimed, "claimed"))
+def density_of(subject: Subject) -> Density:
+    """With the intervals of all methods."""
+    return density(
+        subject.posterior, level=subject.level, claimed=subject.claimed, bars=subject.bars, points=subject.points
+    )
 
 
 def _curves(posterior: Posterior, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -137,3 +129,128 @@ def _grid(top: float, quantiles: Floats, claimed: float | None, bars: Sequence[B
     even = np.linspace(left, right, points)
     grid = np.unique(np.concatenate([even, quantiles[(quantiles > left) & (quantiles < right)]]))
     return grid[grid < top]
+
+
+# Drawing
+
+
+def draw(shown: Density, *, prefix: str = "") -> str:
+    """The posterior density with its mass at 0, the credible interval shaded, and the prior behind it."""
+    s, left, right = shown.symbol, float(shown.x[0]), float(shown.x[-1])
+    words = (
+        f"Posterior of {s}{shown.given}: median {number(shown.median)}, probability of 0 {chance(shown.mass_at_zero)}."
+    )
+    picture = Picture("density", 0, f"Posterior density of {s}", words, prefix)
+    x = Scale(left, right, 34, RIGHT)
+    atom = left == 0 and shown.mass_at_zero >= VISIBLE_MASS
+    peak = float(shown.pdf.max())
+    flags = []
+    if x.holds(shown.median):
+        flags.append(Flag(x(shown.median), f"median {number(shown.median)}", "text-blue"))
+    if atom:
+        flags.append(Flag(x(0), f"Pr[{s} = 0] {chance(shown.mass_at_zero)}", "text-blue"))
+    if shown.claimed is not None:
+        stem = math.inf if x.holds(shown.claimed) else None
+        flags.append(Flag(x(shown.claimed), claim_text(shown.claimed, x, s), "strong", stem))
+    places = placed(flags, 4, WIDTH - 4)
+    top = flags_height(places) + 8
+    y = Scale(0.0, 1.04 * peak or 1.0, top + 190, top)
+    clip = picture.clip(x.start, top, x.length, y.length)
+    xs, ys = x.all(shown.x), y.all(shown.pdf)
+    picture.band(xs, [y.start] * len(xs), ys, "fill-blue faint")
+    entries = _credible(picture, shown, x, y)
+    if shown.prior is not None:
+        picture.path(xs, y.all(shown.prior), "line-muted thin dash", clip=clip)
+        entries.append(Entry("line", "line-muted thin dash", "prior alone"))
+    picture.path(xs, ys, "line-blue curve")
+    if x.holds(shown.median) and shown.median > left:
+        at = y(float(np.interp(shown.median, shown.x, shown.pdf)))
+        picture.line(x(shown.median), y.start, x(shown.median), at, "line-blue curve", f"median {number(shown.median)}")
+    if atom:
+        height = max(y.length * shown.mass_at_zero, 1.0)
+        picture.line(x(0), y.start, x(0), y.start - height, "line-blue thick")
+        picture.dot(x(0), y.start - height, "fill-blue", 5, f"Pr[{s} = 0] {chance(shown.mass_at_zero)}")
+    picture.flags(stems_to(places, y.start))
+    picture.y_label(y, "density")
+    picture.value_axis(x, y.start, f"{s}{shown.given}")
+    picture.height = picture.key(entries, 20, RIGHT, y.start + 3.4 * LINE)
+    return picture.done()
+
+
+def _credible(picture: Picture, shown: Density, x: Scale, y: Scale) -> list[Entry]:
+    """The interval of the posterior, shaded."""
+    bar = next((bar for bar in shown.bars if bar.method == POSTERIOR.name), None)
+    if bar is None:
+        return []
+    inside = shown.x[(shown.x > bar.low) & (shown.x < bar.high)]
+    ends = [end for end in (bar.low, bar.high) if x.holds(end)]
+    at = np.unique(np.concatenate([inside, ends]))
+    picture.band(x.all(at), [y.start] * len(at), y.all(np.interp(at, shown.x, shown.pdf)), "fill-blue pale")
+    name = "credible" if bar.promise == "credible" else "interval"
+    return [Entry("box", "fill-blue pale", f"{percent(shown.level)} {name} {span(bar.low, bar.high)}")]
+
+
+def draw_cdf(shown: Density, *, prefix: str = "") -> str:
+    """The distribution function, with that of the prior, and the probability of more than is claimed."""
+    s, left, right = shown.symbol, float(shown.x[0]), float(shown.x[-1])
+    x = Scale(left, right, margin(SHARES), RIGHT)
+    words = f"Posterior probability that {s} is at most each value; that of 0 is {shown.mass_at_zero:.3g}."
+    flags = []
+    if shown.claimed is not None and shown.exceeds is not None:
+        stem = math.inf if x.holds(shown.claimed) else None
+        more = f"Pr[{s} > {number(shown.claimed)}] {chance(shown.exceeds)}"
+        flags.append(Flag(x(shown.claimed), more, "text-blue"))
+        flags.append(Flag(x(shown.claimed), claim_text(shown.claimed, x, s), "strong", stem))
+        words += f" {more}."
+    picture = Picture("cdf", 0, f"Distribution function of {s}", words, prefix)
+    places = placed(flags, 4, WIDTH - 4)
+    top = flags_height(places) + 10
+    y = Scale(0.0, 1.0, top + 220, top)
+    probabilities(picture, y, x)
+    xs = x.all(shown.x)
+    entries = [Entry("line", "line-blue curve", "posterior")]
+    if shown.prior_cdf is not None:
+        picture.path(xs, y.all(shown.prior_cdf), "line-muted thin dash")
+        entries.append(Entry("line", "line-muted thin dash", "prior alone"))
+    start = [y.start] if left == 0 else []
+    picture.path([x.start] * len(start) + xs, start + y.all(shown.cdf), "line-blue curve")
+    if left == 0 and shown.mass_at_zero >= VISIBLE_MASS:
+        picture.dot(x(0), y(shown.mass_at_zero), "fill-blue", 5, f"Pr[{s} = 0] {chance(shown.mass_at_zero)}")
+    picture.flags(stems_to(places, y.start))
+    picture.y_label(y, "probability of at most this")
+    picture.value_axis(x, y.start, f"{s}{shown.given}")
+    picture.height = picture.key(entries, 20, RIGHT, y.start + 3.4 * LINE)
+    return picture.done()
+
+
+# Words
+
+
+def words(subject: Subject, shown: Density) -> Words:
+    posterior, symbol, atom = subject.posterior, shown.symbol, shown.mass_at_zero
+    mass = "" if atom < 5e-4 else f" The bar at 0 is the probability {likely(atom)} that {symbol} is exactly 0."
+    above = "" if shown.exceeds is None else f" The probability of more than the claim is {likely(shown.exceeds)}."
+    zero = ""
+    if posterior.quantity == "eps" and posterior.family.assumption is None:
+        zero = (
+            " Even where nothing leaks, nearly all of it lies above 0 when δ is small, because ε = 0 needs error rates "
+            "that add up to 1 within δ."
+        )
+    return Words(
+        f"How probable each value of {symbol} is, given the guesses and the prior.{mass}{above} The dashed line is the "
+        "prior alone: where the two curves differ, the data made the difference.",
+        f"It describes the {symbol} that this attack reaches, not the largest that any attack could reach, and it is "
+        f"no confidence statement.{zero}{only_an_estimate(subject.caveat)}",
+    )
+
+
+CHART = Chart(
+    "density",
+    "The posterior",
+    "posterior",
+    ("audit", "counts", "other quantity"),
+    density_of,
+    draw,
+    words,
+    Also("cdf", "Distribution function", draw_cdf, folded=True),
+)

@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epsgauge.bounds.dependence import cluster_interval
+from epsgauge.figures.chart import Chart
+from epsgauge.figures.labels import LINE, RIGHT, margin
+from epsgauge.figures.scales import Scale, ticks
+from epsgauge.figures.subject import Subject
+from epsgauge.figures.svg import Entry, Picture
+from epsgauge.figures.words import Words, eps_axis
+from epsgauge.methods.facts import FAIR_BITS, MODELS_INDEPENDENT
+from epsgauge.numbers import grouped, percent, span
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.binomial import log_mass
 
 if TYPE_CHECKING:
-    from epsgauge.auditing.audit import Audit
+    from epsgauge.auditing.reading import Reading
 
 BINS = 16
 
@@ -47,8 +55,8 @@ class Dependence:
     clustered: tuple[float, float] | None
 
 
-def dependence(audit: Audit) -> Dependence | None:
-    """None for one pair a model: there is nothing to see."""
+def dependence(audit: Reading) -> Dependence | None:
+    """None for one pair per model: there is nothing to see."""
     if audit.pairs_per_model == 1:
         return None
     scores, settings = audit.judged.judged, audit.settings
@@ -96,3 +104,115 @@ def _binned(values: Floats | Ints, edges: Ints) -> Floats:
     at = sums[np.minimum(edges, len(values))]
     at[0], at[-1] = 0.0, sums[-1]
     return np.diff(at)
+
+
+# Drawing
+
+
+def draw(shown: Dependence, *, prefix: str = "") -> str:
+    """Errors per model beside what independent guesses would give, and both intervals."""
+    words = " ".join(
+        f"{e.kind}: the counts vary {e.variance_ratio:.2g} times as much as independent ones." for e in shown.errors
+    )
+    if shown.design_effect is not None:
+        words += f" Design effects {shown.design_effect[0]:.2g} (FNR) and {shown.design_effect[1]:.2g} (FPR)."
+    picture = Picture("dependence", 0, f"Errors per model, {shown.pairs_per_model} pairs each", words, prefix)
+    y = 0.0
+    for place, errors in enumerate(shown.errors):
+        effect = None if shown.design_effect is None else shown.design_effect[place]
+        y = _draw_errors(picture, errors, effect, y)
+    y = picture.key(
+        [Entry("box", "fill-sky", "models counted"), Entry("line", "line-ink curve", "expected if independent")],
+        20,
+        RIGHT,
+        y + 0.4 * LINE,
+    )
+    picture.height = _draw_intervals(picture, shown, y)
+    return picture.done()
+
+
+def _draw_errors(picture: Picture, shown: Errors, effect: float | None, top: float) -> float:
+    top += LINE
+    what = {"FN": "missed (b = 1)", "FP": "false alarms (b = 0)"}[shown.kind]
+    said = f"{what}: " + (
+        f"design effect {effect:.2g}" if effect is not None else f"variance × {shown.variance_ratio:.2g}"
+    )
+    picture.text(52, top - 2, said, "strong")
+    most = max(float(shown.models.max()), float(shown.expected.max()), 1.0)
+    values = [v for v in ticks(0, most, 3) if v == int(v)]
+    names = [grouped(v) for v in values]
+    x = Scale(float(shown.edges[0]) - 0.5, float(shown.edges[-1]) - 0.5, margin(names), RIGHT)
+    y = Scale(0.0, 1.08 * most, top + 118, top + 8)
+    picture.y_axis(y, x.start, values, names, to=x.end)
+    for i, n in enumerate(shown.models):
+        a, b = int(shown.edges[i]), int(shown.edges[i + 1]) - 1
+        left, right = x(a - 0.5), x(b + 0.5)
+        many = f"{a}" if a == b else f"{a}–{b}"
+        tip = f"{many} errors: {n} models, {shown.expected[i]:.3g} expected"
+        picture.rect(left + 1, y(float(n)), right - left - 2, y.start - y(float(n)), "fill-sky", tip)
+    for i, value in enumerate(shown.expected):
+        picture.line(
+            x(shown.edges[i] - 0.5) + 1,
+            y(value),
+            x(shown.edges[i + 1] - 0.5) - 1,
+            y(value),
+            "line-ink curve",
+            f"{value:.3g} expected",
+        )
+    places = [v for v in ticks(float(shown.edges[0]), float(shown.edges[-1]) - 1, 8) if v == int(v)]
+    picture.x_axis(x, y.start, places, [grouped(v) for v in places], "errors per model")
+    picture.y_label(y, "models")
+    return y.start + 2.8 * LINE
+
+
+def _draw_intervals(picture: Picture, shown: Dependence, y: float) -> float:
+    end = 1.06 * max(shown.plain[1], 0.0 if shown.clustered is None else shown.clustered[1])
+    x = Scale(0.0, end or 1.0, 14, RIGHT)
+    y += 0.4 * LINE
+    rows = [("as if independent", shown.plain, "fill-blue half")]
+    if shown.clustered is not None:
+        rows.append(("allowing for dependence", shown.clustered, "fill-blue"))
+    for text, (low, high), look in rows:
+        y += LINE
+        picture.words(14, y, [(text, "strong"), (span(low, high), "")])
+        picture.rect(x(low), y + 7, max(x(high) - x(low), 3), 10, look, f"{text}: {span(low, high)}")
+        y += 26
+    picture.value_axis(x, y, f"{eps_axis(shown.delta)}, {percent(shown.level)} intervals")
+    return y + 2.6 * LINE
+
+
+# Words
+
+
+def words(subject: Subject, shown: Dependence) -> Words:
+    effect = "There are too few models, or only one bit, for a design effect."
+    if shown.clustered is not None:
+        effect = "A design effect of 1 means independence; at 2 the guesses are worth half their number."
+    pooled, any_dependence = "", [bar for bar in subject.bars if _allows_any(bar.assumptions)]
+    if any_dependence:
+        pooled = (
+            " The pooled bound needs no such correction: it allows for any dependence among guesses about one model"
+        )
+        sure = any_dependence[0].promise == "guaranteed"
+        pooled += "." if sure else ", but is an estimate here for another reason."
+    return Words(
+        f"Wrong guesses per model, beside what independent guesses with the same error rates would give. {effect}",
+        "It can find dependence within a model, not rule it out, and it corrects the width of an interval, not its "
+        "position." + pooled,
+    )
+
+
+def _allows_any(assumptions: tuple[str, ...]) -> bool:
+    """Whether a bound holds however guesses about one model depend on each other."""
+    return FAIR_BITS in assumptions and MODELS_INDEPENDENT not in assumptions
+
+
+CHART = Chart(
+    "dependence",
+    "Errors per model",
+    "dependence",
+    ("several pairs",),
+    lambda subject: dependence(subject.audit),
+    draw,
+    words,
+)

@@ -1,4 +1,4 @@
-"""Where text goes in the pictures on the web: how wide it is, and rows of labels that do not overlap."""
+"""Where text goes in a picture: how wide it is, and rows of labels that do not overlap."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 # Units of a picture's width, and the largest size of its letters in them: 12 px on a screen of 340 px.
 WIDTH = 480.0
+LEFT, RIGHT = 14.0, WIDTH - 16.0  # where most axes begin and end
 SIZE = 17.0
 LINE = 21.0  # from one line of text to the next
 ARROW = 9.0

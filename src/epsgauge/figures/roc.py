@@ -9,15 +9,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epsgauge.errors import InvalidInput
+from epsgauge.figures.chart import Also, Chart
+from epsgauge.figures.labels import LINE, RIGHT, margin
+from epsgauge.figures.scales import Scale, decades, power_name
+from epsgauge.figures.subject import Subject
+from epsgauge.figures.svg import Entry, Picture
+from epsgauge.figures.words import Words
+from epsgauge.numbers import number
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Bools, Floats
 from epsgauge.stats.tally import Tally
 
 if TYPE_CHECKING:
-    from epsgauge.auditing.audit import Audit
+    from epsgauge.auditing.reading import Reading
 
 # Points that fall into one cell of a grid this fine, on the linear and on the logarithmic scale, look the same.
 CELLS = 400
+SIDE = 340.0  # of the picture
 DECADES = 6  # at most, below 1
 LONG, SLOPE = 1.2, 16  # a slope over more than this ratio gets so many points on logarithmic axes
 
@@ -45,11 +53,11 @@ class Roc:
     least: float  # where logarithmic axes begin: a power of ten below one guess in all
 
 
-def roc(audit: Audit) -> Roc:
+def roc(audit: Reading) -> Roc:
     """Of all judged pairs; both bits must be there."""
     judged = audit.judged
     t = judged.tally
-    if not has_both_bits(audit):
+    if not (t.n_positive > 0 and t.n_negative > 0):
         raise InvalidInput("a ROC curve needs judged pairs with both bits, but one bit has none.")
     fpr, tpr = rates(judged.judged)
     n = max(int(t.n_positive), int(t.n_negative))
@@ -59,12 +67,6 @@ def roc(audit: Audit) -> Roc:
     point = (float(t.fpr), float(1.0 - t.fnr))
     keep = _distinguishable(fpr, tpr, least)
     return Roc(fpr[keep], tpr[keep], point, judged.threshold, t, limit, least)
-
-
-def has_both_bits(audit: Audit) -> bool:
-    """Whether there is a ROC curve at all."""
-    t = audit.judged.tally
-    return bool(t.n_positive > 0 and t.n_negative > 0)
 
 
 def rates(scores: Scores) -> tuple[Floats, Floats]:
@@ -109,3 +111,104 @@ def _distinguishable(fpr: Floats, tpr: Floats, least: float) -> Bools:
         cell = np.round(x * CELLS / 2) * 10_000 + np.round(y * CELLS / 2)
         keep[np.unique(cell, return_index=True)[1]] = True
     return keep
+
+
+# Drawing
+
+
+def draw(shown: Roc, *, prefix: str = "") -> str:
+    return _draw(shown, prefix, log=False)
+
+
+def draw_log(shown: Roc, *, prefix: str = "") -> str:
+    """On logarithmic axes."""
+    return _draw(shown, prefix, log=True)
+
+
+def _draw(shown: Roc, prefix: str, log: bool) -> str:
+    """TPR against FPR, the point where the rule works, and what the claim forbids."""
+    kind = "roc-log" if log else "roc"
+    fpr, tpr = shown.point
+    words = f"At the threshold the FPR is {fpr:.3g} and the TPR {tpr:.3g}."
+    if shown.claim is not None:
+        words += (
+            f" True rates above the dashed line would break ε = {number(shown.claim.eps)}, δ = {shown.claim.delta:g}."
+        )
+        words += " The curve is measured: a point of it above the line alone is no proof."
+    title = "ROC curve" + (", both axes logarithmic" if log else "")
+    picture = Picture(kind, 0, title, words, prefix)
+    low = shown.least if log else 0.0
+    values = decades(low, 1.0, 5) if log else [0.0, 0.25, 0.5, 0.75, 1.0]
+    names = [power_name(v) for v in values] if log else ["0", "0.25", "0.5", "0.75", "1"]
+    left = margin(names)
+    x, y = Scale(low, 1.0, left, left + SIDE, log), Scale(low, 1.0, 14 + SIDE, 14, log)
+    picture.y_axis(y, x.start, values, names, to=x.end)
+    for v in values:
+        picture.line(x(v), y.start, x(v), y.end, "grid")
+    clip = picture.clip(x.start, y.end, x.length, y.length)
+    entries = [Entry("line", "line-blue curve", "the attack"), Entry("line", "line-muted thin dots", "chance")]
+    if shown.claim is not None:
+        c = shown.claim
+        keep = c.fpr >= low
+        cx, cy = x.all(c.fpr[keep]), y.all(c.tpr[keep])
+        picture.path(
+            [x.start, *cx, x.end, x.start], [cy[0], *cy, y.end, y.end], "fill-red faint", closed=True, clip=clip
+        )
+        picture.path([x.start, *cx], [cy[0], *cy], "claim", clip=clip)
+        entries.append(Entry("box", "fill-red faint", f"more than ε = {number(c.eps)}, δ = {c.delta:g} allows"))
+    diagonal = [low, 1.0]
+    picture.path(x.all(diagonal), y.all(diagonal), "line-muted thin dots")
+    curve = bent(shown.fpr, shown.tpr, low) if log else (shown.fpr, shown.tpr)
+    picture.path(x.all(curve[0]), y.all(curve[1]), "line-blue curve", clip=clip)
+    text = f"FPR {fpr:.3g}, TPR {tpr:.3g}"
+    picture.dot(x(fpr), y(tpr), "fill-orange", 6, f"{text} at threshold {number(shown.threshold)}")
+    entries.append(Entry("dot", "fill-orange", f"the rule: {text}"))
+    picture.x_axis(x, y.start, values, names, "FPR: guessed 1 where b = 0")
+    picture.y_label(y, "TPR: guessed 1 where b = 1")
+    picture.height = picture.key(entries, 20, RIGHT, y.start + 3.4 * LINE)
+    return picture.done()
+
+
+# Words
+
+
+def words(subject: Subject, shown: Roc) -> Words:
+    audit, n0 = subject.audit, int(shown.tally.n_negative)
+    line, above = "If the claim holds, no attack’s true curve rises above its line. ", " above the line"
+    if shown.claim is None:
+        line, above = "There is no claim, so no line is drawn. ", ""
+    dot = "The dot was chosen without these guesses; any other point would be chosen on them."
+    if audit.judged.same_data:
+        dot = "The dot was chosen on these guesses, as any other point would be."
+    elif audit.lost is not None and audit.lost.rule:
+        dot = f"These guesses may have influenced where the dot is: {audit.lost.why}."
+    elif audit.judged.same_models:
+        dot = "The dot was chosen on other pairs of the same models; any other point would be chosen on these guesses."
+    single = f" The smallest FPR above 0 is {1 / n0:.2g}: one of {n0} guesses."
+    hides = (
+        f"{dot} A measured point{above} proves nothing by itself: the bound says what the dot is worth, and the best "
+        f"of many points is too high by chance.{single}"
+    )
+    if subject.by_hand:
+        hides = (
+            "The dot was moved by hand after results were seen. A point that is picked this way refutes nothing: the "
+            "best of many points is too high by chance."
+        )
+    return Words(
+        f"Hits (TPR) against false alarms (FPR) at every threshold; the dot is the judged rule. {line}"
+        "Logarithmic axes show the part with few false alarms, which often decides ε.",
+        hides,
+    )
+
+
+CHART = Chart(
+    "roc",
+    "Hits and false alarms",
+    "attack",
+    ("audit",),
+    lambda subject: roc(subject.audit),
+    draw,
+    words,
+    Also("roclog", "The same on logarithmic axes", draw_log),
+    follows=("threshold",),
+)

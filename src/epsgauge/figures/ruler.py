@@ -6,20 +6,30 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from epsgauge.errors import InvalidInput
-from epsgauge.figures.density import claim_of
+from epsgauge.auditing.audit import Audit
+from epsgauge.figures.chart import ALL, Chart
+from epsgauge.figures.labels import LEFT, LINE, RIGHT
+from epsgauge.figures.marks import claim_zone
+from epsgauge.figures.scales import Scale
+from epsgauge.figures.style import PROMISE_COLOUR
+from epsgauge.figures.subject import PENDING, Subject
+from epsgauge.figures.svg import Picture
+from epsgauge.figures.words import Words, eps_axis, only_an_estimate
+from epsgauge.methods.table import BASELINE, SHARPEST
+from epsgauge.numbers import number, percent, span
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.methods import METHODS, Intervals
 from epsgauge.stats.posterior import estimate
 
 if TYPE_CHECKING:
-    from epsgauge.auditing.audit import Audit
-    from epsgauge.auditing.verdict import Ruling
+    from epsgauge.auditing.reading import Bound as Shown
+    from epsgauge.auditing.reading import Reading
+    from epsgauge.auditing.verdict import Ruling, Verdict
 
 # A claim beyond so many times all else is not on the axis: what was measured would shrink to a dot.
 FAR = 12.0
 # Of bare counts the first of these methods that is there gives the bound.
-PROVEN = ("exact", "clopper-pearson")
+PROVEN = (SHARPEST.name, BASELINE.name)
+ROW = 53.0  # the height of a row of text and a bar
 
 
 @dataclass(frozen=True)
@@ -54,48 +64,31 @@ class Ruler:
         return self.claimed is not None and self.claimed > self.end
 
 
-def ruler(audit: Audit) -> Ruler:
-    """Of an audit: the bound is that of its verdict, and the interval is that of its posterior, at the same δ."""
-    v, level = audit.verdict, audit.settings.level
-    posterior = audit.posterior
-    if v.delta != audit.settings.delta:
-        posterior = estimate(audit.judged.tally, delta=v.delta)
-    ends, median = posterior.interval(level), float(posterior.median())
-    bound = Bound(v.bound, v.method, METHODS[v.method].label, v.level, v.promise)
-    claimed = None if v.claim is None else v.claim.eps
+def ruler(subject: Subject) -> Ruler:
+    """The bound is that of the verdict; of bare counts it is the low end of a proven row, which is one-sided."""
+    delta, posterior, claimed = subject.delta, subject.posterior, subject.claimed
+    kind: Ruling = "no claim"
+    largest = None
+    if subject.source is None:
+        bound = _proven(subject)
+    else:
+        seen, b = subject.source, subject.source.bound
+        claimed = None if seen.claim is None else seen.claim.eps
+        bound = None if b.value is None else Bound(b.value, b.method, b.label, b.level, b.promise)
+        if isinstance(seen, Audit):
+            kind, largest = seen.verdict.kind, seen.verdict.largest
+        if b.delta != delta:
+            delta, posterior = b.delta, estimate(posterior.tally, delta=b.delta)
+    ends, median = posterior.interval(subject.level), float(posterior.median())
     low, high = float(ends.low), float(ends.high)
-    end = _end([high, v.bound], claimed)
-    return Ruler(v.delta, claimed, bound, low, high, median, level, audit["bayes"].promise, v.kind, v.largest, end)
-
-
-def ruler_of_counts(intervals: Intervals, claimed: float | None) -> Ruler:
-    """Of bare counts: the bound is the low end of a proven row, which is one-sided at half the error; no verdict."""
-    posterior = intervals.posterior
-    if posterior.shape or posterior.quantity != "eps":
-        raise InvalidInput(f"a ruler is of one tally and of eps, but got {posterior.quantity}, {posterior.shape}.")
-    rows = {row.method: row for row in intervals}
-    bound = None
-    for name in PROVEN:
-        if bound is None and name in rows:
-            level = (1.0 + intervals.level) / 2
-            bound = Bound(float(rows[name].low), name, METHODS[name].label, level, rows[name].promise)
-    claimed = claim_of(claimed)
-    ends = posterior.interval(intervals.level)
-    low, high, median = float(ends.low), float(ends.high), float(posterior.median())
     end = _end([high] if bound is None else [high, bound.value], claimed)
-    return Ruler(
-        float(posterior.family.parameter),
-        claimed,
-        bound,
-        low,
-        high,
-        median,
-        intervals.level,
-        "credible",
-        "no claim",
-        None,
-        end,
-    )
+    return Ruler(delta, claimed, bound, low, high, median, subject.level, subject.promise, kind, largest, end)
+
+
+def _proven(subject: Subject) -> Bound | None:
+    bars = {bar.method: bar for bar in subject.bars if bar.note != PENDING}
+    bar = next((bars[name] for name in PROVEN if name in bars), None)
+    return None if bar is None else Bound(bar.low, bar.method, bar.label, (1.0 + subject.level) / 2, bar.promise)
 
 
 def _end(values: list[float], claimed: float | None) -> float:
@@ -104,3 +97,136 @@ def _end(values: list[float], claimed: float | None) -> float:
     if claimed is not None and claimed <= FAR * most:
         most = max(most, claimed)
     return 1.08 * most
+
+
+# Drawing
+
+
+def draw(shown: Ruler, *, prefix: str = "") -> str:
+    """A gauge from 0 to the lower bound, the credible interval below it, and the claim as a dashed line."""
+    title = "The claimed ε, the lower bound and the credible interval"
+    picture = Picture("ruler", 0, title, _ruler_text(shown), prefix)
+    x = Scale(0.0, shown.end, LEFT, RIGHT)
+    rows = (shown.bound is not None) + 1
+    top = 0.0 if shown.claimed is None else LINE
+    bottom = top + 8 + rows * ROW
+    claim_zone(picture, shown.claimed, x, top, bottom)
+    y = top + LINE + 2
+    if shown.bound is not None:
+        _gauge(picture, shown, x, y)
+        y += ROW
+    name = "credible" if shown.promise == "credible" else "interval, an estimate"
+    parts = [(f"ε {span(shown.low, shown.high)}", "strong"), (f"{percent(shown.level)} {name}", "text-muted")]
+    picture.words(LEFT, y, parts, "halo")
+    colour = PROMISE_COLOUR[shown.promise]
+    picture.rect(x(shown.low), y + 8, max(x(shown.high) - x(shown.low), 2), 16, f"fill-{colour} half", parts[0][0])
+    picture.rect(x(shown.median) - 2, y + 6, 4, 20, f"fill-{colour}", f"median {number(shown.median)}")
+    picture.value_axis(x, bottom, eps_axis(shown.delta))
+    picture.height = bottom + 2.6 * LINE
+    return picture.done()
+
+
+def _gauge(picture: Picture, shown: Ruler, x: Scale, y: float) -> None:
+    """The lower bound: as much as was shown."""
+    bound = shown.bound
+    if bound is None:
+        return
+    colour = "red" if shown.kind == "violation" else PROMISE_COLOUR[bound.promise]
+    said = f"{bound.promise} at {percent(bound.level)} ({bound.label})"
+    look = "strong text-red" if shown.kind == "violation" else "strong"
+    picture.words(LEFT, y, [(f"ε ≥ {number(bound.value)}", look), (said, "text-muted")], "halo")
+    if shown.kind == "underpowered" and shown.largest is not None:
+        tip = f"With every guess right this audit would show {number(shown.largest)}"
+        picture.rect(x(0), y + 8, x(shown.largest) - x(0), 16, "line-muted thin dots", tip)
+    picture.rect(x(0), y + 8, max(x(bound.value) - x(0), 2), 16, f"fill-{colour}", f"ε ≥ {number(bound.value)}")
+
+
+def _ruler_text(shown: Ruler) -> str:
+    parts = []
+    if shown.claimed is not None:
+        parts.append(f"Claimed: ε = {number(shown.claimed)} at δ = {shown.delta:g}.")
+    if shown.bound is not None:
+        b = shown.bound
+        parts.append(f"Lower bound: {number(b.value)} ({b.label}, {b.promise}, one-sided level {percent(b.level)}).")
+    parts.append(
+        f"{percent(shown.level)} interval of the posterior ({shown.promise}): {span(shown.low, shown.high)}, median "
+        f"{number(shown.median)}."
+    )
+    if shown.kind == "underpowered" and shown.largest is not None:
+        parts.append(f"If every guess were right, the bound would be {number(shown.largest)} (dotted).")
+    return " ".join(parts)
+
+
+# Words
+
+
+def words(subject: Subject, shown: Ruler) -> Words:
+    if subject.source is None:
+        return Words(
+            f"The bar is the {percent(subject.level)} credible interval, its mark the median. The lower bound is too "
+            f"high for at most {percent((1 - subject.level) / 2)} of such counts, if its assumptions hold.",
+            "Counts alone do not show whether they hold. No number here limits what a stronger attack may show.",
+        )
+    audit, bound = subject.source, subject.source.bound
+    at = ""
+    if bound.delta != audit.settings.delta:
+        at = f" All of it is at the claim’s δ = {bound.delta:.3g}, not at the audit’s δ = {audit.settings.delta:.3g}."
+    claim = "" if audit.claim is None else "The claim is what the pipeline promises. "
+    level = f"with a posterior probability of at least {percent(subject.level)}"
+    contains = "contains" if subject.promise == "credible" else "would contain"
+    return Words(
+        f"{claim}The lower bound ({bound.label}) {_how_sure(bound)}. The other bar {contains} the ε that this attack "
+        f"reaches {level}; its mark is the median.{only_an_estimate(subject.caveat)}{_worth(bound)}"
+        f"{_different_guesses(audit)}{at}",
+        "Nothing here limits the ε of the pipeline from above: another attack, or more models, may show more."
+        + (_place_of_the_claim(audit.verdict) if isinstance(audit, Audit) else ""),
+    )
+
+
+def _how_sure(v: Shown) -> str:
+    if v.promise == "guaranteed":
+        return f"is too high in at most {percent(1 - v.level)} of such audits, if its assumptions hold"
+    if v.promise == "credible":
+        return f"has {percent(v.level)} of the posterior above it, and is no confidence bound"
+    return "is an estimate here: no level is promised"
+
+
+def _worth(v: Shown) -> str:
+    """What a bound of μ has to do with ε."""
+    if v.mu is None:
+        return ""
+    return (
+        f" The bound is the ε that μ = {number(v.mu)} is worth if the mechanism is Gaussian DP, whatever attack would "
+        "show it; the other bar does without that assumption, is about this attack alone and may lie far below."
+    )
+
+
+def _place_of_the_claim(v: Verdict) -> str:
+    """What it means that the claim is where it is."""
+    if v.kind == "no claim":
+        return ""
+    if v.kind == "underpowered":
+        return (
+            " That the bound is not above the claim means nothing here: even if every guess that can be right were "
+            f"right, it would be only {number(v.largest)}."
+        )
+    if v.kind == "not refuted":
+        return (
+            " The bound is not above the claim, so this attack does not refute the claim. It does not verify it either."
+        )
+    least = {
+        "guaranteed": "and that is as certain as the bound itself",
+        "credible": "and that is as probable as the posterior says, but it is no test",
+        "estimate": "but that proves nothing",
+    }[v.promise]
+    return f" The bound is above the claim, {least}."
+
+
+def _different_guesses(audit: Reading) -> str:
+    """Where the bound and the posterior do not rest on the same ones."""
+    if audit.bound.tally == audit.judged.tally:
+        return ""
+    return f" The bound rests on {audit.bound.counts}, the other bar on all judged pairs."
+
+
+CHART = Chart("ruler", "On one ruler", "verdict", ("audit", "counts"), ruler, draw, words, follows=(*ALL, "bound"))

@@ -10,6 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from epsgauge.numbers import grouped
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -75,12 +77,6 @@ def tick_names(values: Sequence[float]) -> list[str]:
         return [f"{v:.4g}" for v in values]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return [grouped(v) if decimals == 0 else f"{v:.{decimals}f}".replace("-", "−") for v in values]
-
-
-def grouped(value: float) -> str:
-    """A whole number with thin gaps between thousands."""
-    text = f"{value:,.0f}".replace(",", "\u2009") if abs(value) >= 10_000 else f"{value:.0f}"
-    return text.replace("-", "−")
 
 
 _SUPER = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -17,8 +17,7 @@ from epsgauge.games.seeds import Branch, Stream, generator, training_seed
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome, sketch
 from epsgauge.stats.arrays import Floats, Ints
-from epsgauge.trainers.protocol import Many, Observer, Trainer, checked_losses, observed
-from epsgauge.trainers.stacked.group import Group
+from epsgauge.trainers.protocol import Group, Many, Observer, Trainer, checked_channels, observed
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +57,15 @@ def draw(game: GameSettings, roles: Roles, run_seed: int, index: int) -> Draw:
 def experiment(
     game: GameSettings, trainer: Trainer | Observer, points: Points, roles: Roles, run_seed: int, index: int
 ) -> Outcome:
-    """Train on the drawn set and look at the losses; a failure of the trainer is an outcome too."""
+    """Train on the drawn set and look at the model; a failure of the trainer is an outcome too."""
     drawn = draw(game, roles, run_seed, index)
     start = time.perf_counter()
 
-    def losses(asked: Ints) -> Floats:
+    def look(asked: Ints) -> dict[str, Floats]:
         data, wanted = points.take(drawn.training), points.take(asked)
         return observed(trainer, data, wanted, len(asked), seed=drawn.seed, size=game.train_size)
 
-    return _seen(drawn, roles, losses, start)
+    return _seen(drawn, roles, look, start)
 
 
 def experiments(
@@ -99,36 +98,37 @@ def experiments(
     share = (time.perf_counter() - start) / len(indices)  # of a model, of the time of its group
 
     def seen(slot: Draw, model: Any) -> Outcome:
-        def losses(asked: Ints) -> Floats:
-            return checked_losses(trainer.losses(model, points.take(asked)), len(asked))
+        def look(asked: Ints) -> dict[str, Floats]:
+            return checked_channels(trainer.losses(model, points.take(asked)), len(asked))
 
-        return _seen(slot, roles, losses, time.perf_counter() - share)
+        return _seen(slot, roles, look, time.perf_counter() - share)
 
     return [seen(slot, model) for slot, model in zip(slots, models, strict=True) if slot is not None]
 
 
-def _seen(drawn: Draw, roles: Roles, losses: Callable[[Ints], Floats], start: float) -> Outcome:
-    """The outcome of a model whose losses on given points `losses` says."""
+def _seen(drawn: Draw, roles: Roles, look: Callable[[Ints], dict[str, Floats]], start: float) -> Outcome:
+    """The outcome of a model of which `look` says what is seen with given points."""
     m = len(drawn.bits)
     zero = np.flatnonzero(drawn.pairs[:, 0] >= 0)
+    asked = np.concatenate([drawn.pairs[:, 1], drawn.pairs[zero, 0], roles.reference])
     try:
-        found = losses(np.concatenate([drawn.pairs[:, 1], drawn.pairs[zero, 0], roles.reference]))
+        found = look(asked)
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # a training script may call sys.exit
         return _failed(drawn, error, start)
-    loss0: Floats = np.full(m, np.nan)
-    loss0[zero] = found[m : m + len(zero)]
-    return Outcome(
-        drawn.index,
-        drawn.seed,
-        drawn.bits,
-        drawn.pairs,
-        time.perf_counter() - start,
-        loss0,
-        found[:m],
-        sketch(found[m + len(zero) :]),
-    )
+
+    def of_pairs(values: Floats) -> Floats:
+        """[m, 2, …]: rows of z0 and z1; NaN where there is no z0."""
+        out: Floats = np.full((m, 2, *values.shape[1:]), np.nan)
+        out[:, 1], out[zero, 0] = values[:m], values[m : m + len(zero)]
+        return out
+
+    loss = found.pop("loss")
+    channels = {"loss": of_pairs(loss), "reference": sketch(loss[m + len(zero) :])}
+    for name, values in found.items():
+        channels[name] = of_pairs(values) if values.shape[:1] == asked.shape else values
+    return Outcome(drawn.index, drawn.seed, drawn.bits, drawn.pairs, time.perf_counter() - start, channels)
 
 
 def _failed(drawn: Draw, error: BaseException, start: float) -> Outcome:

@@ -36,7 +36,7 @@ def rank_with(trainer: Trainer | Observer, points: Points, among: Ints, run_seed
     losses, error = np.empty(0), None
     try:
         data = points.take(among[members])
-        losses = observed(trainer, data, points.take(among), len(among), seed=seed, size=len(members))
+        losses = observed(trainer, data, points.take(among), len(among), seed=seed, size=len(members))["loss"]
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as problem:

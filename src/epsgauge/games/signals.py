@@ -1,16 +1,17 @@
-"""What the adversary saw: of one model an Outcome, of many a table of Signals."""
+"""What the adversary saw, as named channels: of one model an Outcome, of many a table of Signals."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
+from epsgauge.errors import InvalidInput
 from epsgauge.stats.arrays import Bools, Floats, Ints
 
-COLUMNS = ("models", "bits", "pairs", "loss0", "loss1", "reference")
 Sees = Literal["pair", "z0"]
 
 # A larger reference set is kept as so many of its order statistics.
@@ -26,31 +27,84 @@ class Outcome:
     bits: Ints  # [m]
     pairs: Ints  # [m, 2] indices of z0 and z1; z0 is −1 in an add-remove game
     seconds: float
-    loss0: Floats | None = None  # [m]; NaN in an add-remove game
-    loss1: Floats | None = None  # [m]
-    reference: Floats | None = None  # [r], ascending
-    error: str | None = None  # a traceback or a sentence; then the losses are None
+    channels: Mapping[str, Floats] | None = None  # those of `Signals`, without their first axis
+    error: str | None = None  # a traceback or a sentence; then there are no channels
 
 
 @dataclass(frozen=True, eq=False)
 class Signals:
-    """Signals of many models of one run; row i is of model `models[i]`, in ascending order."""
+    """Signals of many models of one run; row i is of model `models[i]`, in ascending order.
+
+    `signals["loss"]` is [n, m, 2], the losses of z0 and z1; that of z0 is NaN in an add-remove game.
+    `signals["reference"]` is [n, r], the model's losses on reference points, each row ascending.
+    Other channels are what the trainer gave: [n, m, 2, …] of pairs, or one array for each model.
+    """
 
     models: Ints  # [n]
     bits: Ints  # [n, m]
     pairs: Ints  # [n, m, 2]
-    loss0: Floats  # [n, m]
-    loss1: Floats  # [n, m]
-    reference: Floats  # [n, r], each row ascending
+    channels: Mapping[str, Floats]
     adjacency: Adjacency
     sees: Sees
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome], adjacency: Adjacency, sees: Sees) -> Signals:
+        """Of models that are done, at least one, in ascending order."""
+        seen = [outcome.channels or {} for outcome in outcomes]
+        return cls(
+            np.array([outcome.index for outcome in outcomes]),
+            np.stack([outcome.bits for outcome in outcomes]),
+            np.stack([outcome.pairs for outcome in outcomes]),
+            {name: np.stack([channels[name] for channels in seen]) for name in seen[0]},
+            adjacency,
+            sees,
+        )
 
     def __len__(self) -> int:
         return len(self.models)
 
-    def __getitem__(self, rows: Bools) -> Signals:
-        """The models of these rows."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
+    @overload
+    def __getitem__(self, key: str) -> Floats: ...
+
+    @overload
+    def __getitem__(self, key: Bools | Ints) -> Signals: ...
+
+    def __getitem__(self, key: str | Bools | Ints) -> Floats | Signals:
+        """A channel by its name, or the models of some rows."""
+        if isinstance(key, str):
+            self.check_channels([key], "this")
+            return self.channels[key]
+        return replace(
+            self,
+            models=self.models[key],
+            bits=self.bits[key],
+            pairs=self.pairs[key],
+            channels={name: values[key] for name, values in self.channels.items()},
+        )
+
+    def check_channels(self, names: Iterable[str], who: str) -> None:
+        """Raise where a channel that `who` needs is not there."""
+        missing = [name for name in names if name not in self.channels]
+        if not missing:
+            return
+        needs = f"{who} needs the channel {missing[0]!r}"
+        if not self.channels:
+            raise InvalidInput(f"{needs}, but no model of this run is done. Run it first.")
+        raise InvalidInput(
+            f"{needs}, but this run has only {', '.join(self.channels)}. Let the trainer give it beside its losses, "
+            "and run with a new --out."
+        )
+
+
+def joined(parts: Sequence[Signals]) -> Signals:
+    """Signals of different models of one run, in the order of the parts."""
+    return replace(
+        parts[0],
+        models=np.concatenate([part.models for part in parts]),
+        bits=np.concatenate([part.bits for part in parts]),
+        pairs=np.concatenate([part.pairs for part in parts]),
+        channels={name: np.concatenate([part[name] for part in parts]) for name in parts[0].channels},
+    )
 
 
 def sketch(losses: Floats) -> Floats:

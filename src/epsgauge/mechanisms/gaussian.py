@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from epsgauge.mechanisms.mechanism import Mechanism, on_grid
-from epsgauge.stats import checks
+from epsgauge.stats import brent, checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
 
@@ -70,5 +70,4 @@ class Gaussian(Mechanism):
         # on the scale of logs the curve is nearly a parabola; what underflows is below any δ
         log = math.log(d)
         tiny = 5e-324
-        root = optimize.brentq(lambda e: math.log(max(self.delta_at(e), tiny)) - log, 0.0, high, xtol=1e-14, rtol=1e-14)
-        return float(root)
+        return brent.root(lambda e: math.log(max(self.delta_at(e), tiny)) - log, 0.0, high, xtol=1e-14, rtol=1e-14)

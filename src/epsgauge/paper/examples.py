@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsgauge.figures.contours import rectangle
+from epsgauge.methods.intervals import Row, intervals
+from epsgauge.methods.table import QUICK
 from epsgauge.paper import convergence, printed
 from epsgauge.paper.compare import Compared
 from epsgauge.paper.density import printed_density_mass
 from epsgauge.paper.tables import summary, tally_of
 from epsgauge.stats import rates, region
-from epsgauge.stats.methods import QUICK, Row, intervals
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.sizing import largest_eps, sample_size
 from epsgauge.stats.tally import Tally

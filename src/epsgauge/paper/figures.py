@@ -13,8 +13,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from epsgauge.errors import InvalidInput
-from epsgauge.figures import cdfs, contours, density, draw, region, sizes
-from epsgauge.paper import convergence, printed
+from epsgauge.figures import cdfs, contours, density, region
+from epsgauge.paper import canvas, convergence, draw, printed, sizes
 from epsgauge.paper.examples import WORKED, WORKED_DELTA, WORKED_LEVEL
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
@@ -167,7 +167,7 @@ def write(figure: PaperFigure, out: Path) -> tuple[Path, ...]:
         ) from None
     title = f"Figure {figure.number}: {figure.title}"
     paths = (out / f"{figure.stem}.{kind}" for kind in ("svg", "png"))
-    return tuple(draw.save(drawn, path, title=title, description=figure.caption) for path in paths)
+    return tuple(canvas.save(drawn, path, title=title, description=figure.caption) for path in paths)
 
 
 def show(figure: PaperFigure, paths: tuple[Path, ...], console: Console) -> None:

@@ -38,7 +38,7 @@ class Row:
 
     @property
     def methods(self) -> dict[str, Method]:
-        """The columns under the names of `epsgauge.stats.methods`."""
+        """The columns under the names of `epsgauge.methods.table`."""
         return {"bayes": self.bayes, "jeffreys": self.jeffreys, "clopper-pearson": self.clopper_pearson}
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from epsgauge.numbers import json_ready
 from epsgauge.paper.compare import NOTHING, Compared
 from epsgauge.paper.reproduction import Reproduction
 from epsgauge.paper.tables import Row, Table
-from epsgauge.reporting.numbers import json_ready
+from epsgauge.stats.tally import CELLS
 
 
 def record(found: Reproduction) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         "label": row.label,
         "m": row.m,
-        "tally": {name: int(getattr(row.tally, name)) for name in ("tp", "tn", "fp", "fn")},
+        "tally": {name: int(getattr(row.tally, name)) for name in CELLS},
         "n_samples": int(row.tally.n_samples),
         "methods": {
             name: {

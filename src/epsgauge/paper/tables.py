@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epsgauge.methods.intervals import intervals
 from epsgauge.paper import notes, printed
 from epsgauge.paper.compare import Compared
-from epsgauge.stats.methods import intervals
 from epsgauge.stats.tally import Tally
 
 METHODS = ("bayes", "jeffreys", "clopper-pearson")

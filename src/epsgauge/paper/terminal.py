@@ -7,11 +7,11 @@ from rich.rule import Rule
 from rich.table import Table as Grid
 from rich.text import Text
 
+from epsgauge.methods.table import METHODS
 from epsgauge.paper.compare import Compared
 from epsgauge.paper.examples import Example
 from epsgauge.paper.reproduction import Reproduction
 from epsgauge.paper.tables import Row, Table
-from epsgauge.stats.methods import METHODS
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 LABEL = 15  # Clopper-Pearson

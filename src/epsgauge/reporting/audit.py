@@ -11,9 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.audit import Audit
-from epsgauge.figures.density import Bar, Density, density
+from epsgauge.figures.density import density_of
+from epsgauge.figures.subject import Subject
+from epsgauge.methods.table import POSTERIOR
+from epsgauge.numbers import interval_text, percent, probability, short
 from epsgauge.reporting import layout
-from epsgauge.reporting.numbers import interval_text, probability, short
 from epsgauge.reporting.sketch import sketch
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def show(audit: Audit, console: Console, *, explained: bool = True) -> None:
     post = audit.posterior
     console.print(f"median {short(float(post.median()))}   Pr[ε = 0] = {probability(float(post.mass_at_zero))}")
     console.print()
-    for line in sketch(picture(audit), width=min(64, max(30, console.width - 24))):
+    for line in sketch(density_of(Subject.of(audit)), width=min(64, max(30, console.width - 24))):
         console.print(Text("  " + line), no_wrap=True, crop=True)
     console.print()
     console.print(layout.hanging(f"{'verdict':<{HEAD}}", _verdict(audit), "dim"))
@@ -51,14 +53,14 @@ def show(audit: Audit, console: Console, *, explained: bool = True) -> None:
     layout.warnings(audit.warnings, console)
 
 
-def show_noise(audit: Audit, noise: EffectiveNoise, console: Console) -> None:
+def show_noise(noise: EffectiveNoise, console: Console) -> None:
     """What the whole trade-off curve of DP-SGD says."""
     ruling = "refuted" if noise.refuted else "not refuted"
     some = "nor is any other" if math.isinf(noise.noise_at_most) else f"{short(noise.noise_at_most)} or more is refuted"
-    promise = audit["clopper-pearson"].promise
     text = (
         f"the claimed multiplier {short(noise.noise_multiplier)} is {ruling}, {some} (whole trade-off curve, level "
-        f"{noise.level:g}, {promise}): FNR is at most {short(noise.fnr_at_most)} and FPR {short(noise.fpr_at_most)}"
+        f"{noise.level:g}, {noise.promise}): FNR is at most {short(noise.fnr_at_most)} and FPR "
+        f"{short(noise.fpr_at_most)}"
     )
     console.print(layout.hanging(f"{'noise':<{HEAD}}", text, "dim"))
 
@@ -71,7 +73,7 @@ def show_beside(audits: Mapping[str, Audit], console: Console) -> None:
     for column in ("", "N", f"Bayesian {level:.0%}", f"ε at least ({verdict_level:.0%})", "claimed ε", "verdict"):
         table.add_column(column, no_wrap=True, justify="right" if column == "N" else "left")
     for name, audit in audits.items():
-        row = audit["bayes"]
+        row = audit.credible
         table.add_row(
             Text(name, style="bold"),
             str(int(audit.judged.tally.n_samples)),
@@ -82,14 +84,6 @@ def show_beside(audits: Mapping[str, Audit], console: Console) -> None:
         )
     console.print()
     console.print(table)
-
-
-def picture(audit: Audit) -> Density:
-    """The posterior with the intervals of the audit's rows and the claim."""
-    bars = [Bar(row.method, row.label, row.promise, row.low, row.high) for row in audit.rows]
-    same = audit.claim is not None and audit.claim.delta == audit.settings.delta
-    claimed = audit.claim.eps if same and audit.claim is not None else None  # a claim at another δ has no place here
-    return density(audit.posterior, level=audit.settings.level, claimed=claimed, bars=bars)
 
 
 def _title(audit: Audit) -> Text:
@@ -123,11 +117,11 @@ def _facts(audit: Audit) -> dict[str, str]:
 
 def _table(audit: Audit) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for name in ("", f"{100 * audit.settings.level:.12g} % interval", "promise", "assumes"):
+    for name in ("", f"{percent(audit.settings.level)} interval", "promise", "assumes"):
         table.add_column(name, no_wrap=True)
     letters = layout.letters(audit.rows)
     for row in audit.rows:
-        style = "bold" if row.method == "bayes" else ""
+        style = "bold" if row.method == POSTERIOR.name else ""
         table.add_row(
             Text(row.label, style=style),
             Text(interval_text(row.low, row.high), style=style),
@@ -138,7 +132,7 @@ def _table(audit: Audit) -> Table:
 
 
 def _verdict(audit: Audit) -> Text:
-    head, _, rest = audit.verdict.sentence.partition(":")
-    text = Text(head, style=VERDICT_STYLE[audit.verdict.kind])
-    text.append(f":{rest}", style="")
+    v = audit.verdict
+    text = Text(v.head, style=VERDICT_STYLE[v.kind])
+    text.append(f": {' '.join([v.finding, *v.details, *v.caveats])}", style="")
     return text

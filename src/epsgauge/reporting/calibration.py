@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.calibration_result import STANDARD_ERRORS, Certificate, Measured, ScenarioResult
+from epsgauge.numbers import percent, short
 from epsgauge.reporting import layout
-from epsgauge.reporting.numbers import short
 
 RESULT_STYLE = {"pass": "green", "fail": "bold red", "outside": "yellow", "reported": ""}
 COLUMNS = ("δ", "ε", "above ε, %", "mech.", "mean", "power", "")
@@ -68,7 +68,7 @@ def _percent(share: Measured) -> str:
 def _notes(found: Certificate) -> dict[str, str]:
     notes = {
         "ε": "of the rule, exactly, from its true rates; a mean where each run chose its own rule",
-        "above ε": f"share of bounds above that ε; it should be at most {100 * (1 - found.level):.3g} %",
+        "above ε": f"share of bounds above that ε; it should be at most {percent(1 - found.level)}",
         "mech.": "% above the ε of the mechanism itself, which is easier: most rules show less than all of it",
         "power": "% of bounds that refute a claim of half of the rule's ε",
     }
@@ -88,5 +88,5 @@ def _sentence(found: Certificate) -> str:
         many = f"{len(failed)} of {len(within)} scenarios within its assumptions"
         return f"FAIL: above ε too often in {many}: {'; '.join(failed)}."
     error = "" if found.runs is None else f" (at most {STANDARD_ERRORS:g} standard errors more)"
-    share = f"{100 * (1 - found.level):.3g} %"
+    share = percent(1 - found.level)
     return f"PASS: above ε in at most {share}{error} in all {len(within)} scenarios within its assumptions."

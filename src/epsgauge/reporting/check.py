@@ -9,10 +9,9 @@ from rich.console import Console
 
 from epsgauge.auditing.forecast import Forecast
 from epsgauge.mechanisms.privacy import to_json as privacy_json
+from epsgauge.numbers import duration, short
 from epsgauge.reporting import layout
-from epsgauge.reporting.numbers import duration, short
 from epsgauge.runner.trial import Trial
-from epsgauge.stats.methods import METHODS
 
 HEAD = 12
 
@@ -30,7 +29,7 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         "guesses": f"N = {seen.n_guesses} of {seen.n_judged} models, m = {plan.game.pairs_per_model}"
         + (f"; the first {seen.n_fit} models choose the rule" if seen.n_fit else "")
         + (f"; the first {plan.n_fit_pairs} pairs of each choose the rule" if plan.n_fit_pairs else ""),
-        "can show": f"ε of at most {short(seen.largest_verdict, 2)} ({METHODS[seen.method].label}, one-sided, "
+        "can show": f"ε of at most {short(seen.largest_verdict, 2)} ({seen.label}, one-sided, "
         f"level {audit.verdict_level:g}, {seen.counts}); the credible interval can begin at "
         f"{short(seen.largest_credible, 2)} at most",
         "claim": seen.claim_text,

@@ -1,4 +1,4 @@
-"""The answer of `epsgauge compare` for the terminal, as JSON and as a picture."""
+"""The answer of `epsgauge compare` for the terminal."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.compare import Comparison
-from epsgauge.figures.cdfs import Cdfs, Curve
+from epsgauge.numbers import interval_text, short
 from epsgauge.reporting import layout
-from epsgauge.reporting.numbers import interval_text, short
 
 
 def show(found: Comparison, console: Console) -> None:
@@ -30,14 +29,9 @@ def show(found: Comparison, console: Console) -> None:
             short(float(tally.fnr)),
             short(float(tally.fpr)),
             interval_text(run.low, run.high),
-            Text(run.audit["bayes"].promise, style=layout.PROMISE_STYLE[run.audit["bayes"].promise]),
+            Text(run.audit.credible.promise, style=layout.PROMISE_STYLE[run.audit.credible.promise]),
             short(run.median),
             "" if i == 0 else f"{run.difference:.3f}",
         )
     console.print(table)
     layout.warnings(dict.fromkeys(f"{run.label}: {text}" for run in found.runs for text in run.audit.warnings), console)
-
-
-def picture(found: Comparison) -> Cdfs:
-    """The distribution functions along one axis."""
-    return Cdfs("ε", found.grid, tuple(Curve(run.label, run.cdf) for run in found.runs))

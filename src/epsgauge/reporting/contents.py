@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import NoClaim
 from epsgauge.auditing.compare import Comparison
-from epsgauge.auditing.verdict import OWNER, number
-from epsgauge.reporting import layout, record, words
+from epsgauge.auditing.verdict import OWNER
+from epsgauge.methods.cautions import cautions_of
+from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
+from epsgauge.numbers import interval_text, likely, number, percent, short
+from epsgauge.reporting import layout, record
 from epsgauge.reporting.estimate import Answer
-from epsgauge.reporting.numbers import interval_text, likely, short
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
-from epsgauge.stats.cautions import cautions
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import BASELINE, METHODS
 
 NEIGHBOURS = {
     "substitute": "neighbours differ in one record that is replaced",
@@ -28,7 +27,7 @@ def of_audit(audit: Audit) -> Page:
     s, t = audit.settings, audit.judged.tally
     tallies = [Counted("All judged pairs", t)]
     if audit.verdict.tally != t:
-        rests = f"{METHODS[audit.verdict.method].label}: {words.rests_on(audit, audit.verdict.method)}"
+        rests = f"{audit.bound.label}: {audit.bound.counts}"
         tallies.append(Counted(f"What the verdict rests on ({rests})", audit.verdict.tally))
     return Page(
         title="Privacy audit",
@@ -51,7 +50,7 @@ def of_audit(audit: Audit) -> Page:
 
 def of_counts(answer: Answer) -> Page:
     post, result = answer.posterior, answer.intervals
-    symbol, row = post.family.symbol, result["bayes"]
+    symbol, row = post.family.symbol, result[POSTERIOR.name]
     proven = _proven(answer)
     level = _percent(answer.level)
     said = f"{symbol}{post.family.given} lies in {interval_text(float(row.low), float(row.high))} with a posterior"
@@ -65,7 +64,7 @@ def of_counts(answer: Answer) -> Page:
         Number(
             f"{symbol} at least",
             number(float(proven.low)),
-            f"{METHODS[proven.method].label}, one-sided {_percent((1 + answer.level) / 2)}, {proven.promise}",
+            f"{proven.label}, one-sided {_percent((1 + answer.level) / 2)}, {proven.promise}",
         ),
         Number(f"Pr[{symbol} = 0]", likely(float(post.mass_at_zero)), "posterior probability"),
     ]
@@ -85,7 +84,7 @@ def of_counts(answer: Answer) -> Page:
         numbers=tuple(numbers),
         methods=_methods(result.rows, answer.level),
         tallies=(Counted("All guesses", post.tally),),
-        warnings=cautions(result),
+        warnings=cautions_of(result),
         ran=record.of_counts(answer),
     )
 
@@ -131,7 +130,7 @@ def of_comparison(found: Comparison) -> Page:
                     short(float(run.audit.judged.tally.fnr)),
                     short(float(run.audit.judged.tally.fpr)),
                     interval_text(run.low, run.high),
-                    run.audit["bayes"].promise,
+                    run.audit.credible.promise,
                     short(run.median),
                     short(run.audit.lower_bound),
                     "none" if run.audit.claim is None else short(run.audit.claim.eps, 2),
@@ -146,9 +145,8 @@ def of_comparison(found: Comparison) -> Page:
 
 def answered(audit: Audit) -> Answered:
     """The verdict's first sentence, and the others."""
-    head, _, said = audit.verdict.sentence.partition(": ")
-    first, *rest = re.split(r"(?<=\.) (?=[A-Z])", said, maxsplit=1)
-    return Answered(audit.verdict.kind, head, first, " ".join(rest))
+    v = audit.verdict
+    return Answered(v.kind, v.head, v.finding, " ".join([*v.details, *v.caveats]))
 
 
 def bound_label(audit: Audit) -> str:
@@ -156,7 +154,7 @@ def bound_label(audit: Audit) -> str:
     v = audit.verdict
     at = "" if v.delta == audit.settings.delta else f", at the claim's δ = {v.delta:.3g}"
     gaussian = "" if v.mu is None else ", if the mechanism is Gaussian DP"
-    return f"{METHODS[v.method].label}, one-sided {_percent(v.level)}, {v.promise}{at}{gaussian}"
+    return f"{v.label}, one-sided {_percent(v.level)}, {v.promise}{at}{gaussian}"
 
 
 def _claim(audit: Audit) -> str:
@@ -167,7 +165,7 @@ def _claim(audit: Audit) -> str:
 
 
 def _numbers(audit: Audit) -> tuple[Number, ...]:
-    v, claim, row, post = audit.verdict, audit.claim, audit["bayes"], audit.posterior
+    v, claim, row, post = audit.verdict, audit.claim, audit.credible, audit.posterior
     out = []
     if claim is None:
         out.append(Number("Claimed ε", "none", "nothing to judge"))
@@ -180,8 +178,8 @@ def _numbers(audit: Audit) -> tuple[Number, ...]:
     at = "" if v.delta == audit.settings.delta else f", at δ = {audit.settings.delta:.3g}"
     note = f"{row.promise}, median {_median(post)}{at}"
     out.append(Number(f"{level} interval", interval_text(row.low, row.high), note))
-    if claim is not None and claim.delta == audit.settings.delta:
-        above = likely(float(post.exceeds(claim.eps)))
+    if (claimed := audit.claimed_here) is not None:
+        above = likely(float(post.exceeds(claimed)))
         what = "posterior probability" if row.promise == "credible" else "of a posterior that promises nothing here"
         out.append(Number("Pr[ε > claim]", above, what))
     if v.kind == "underpowered":
@@ -198,7 +196,7 @@ def _methods(rows: Sequence[Any], level: float) -> Methods:
     letters = layout.letters(rows)
     lines = [
         Line(
-            METHODS[row.method].label,
+            row.label,
             interval_text(float(row.low), float(row.high)),
             row.promise,
             " ".join(letters[a] for a in row.assumptions),
@@ -216,7 +214,7 @@ def _meanings(rows: Sequence[Any]) -> tuple[tuple[str, str], ...]:
     promises = [promise for promise, _ in found]
     out = []
     for promise, meaning in found:
-        owners = [METHODS[row.method].label for row in rows if (promise, meaning) in layout.meanings([row])]
+        owners = [row.label for row in rows if (promise, meaning) in layout.meanings([row])]
         out.append((promise, meaning if promises.count(promise) == 1 else f"{meaning} ({', '.join(owners)})"))
     return tuple(out)
 
@@ -230,7 +228,7 @@ def _judged(audit: Audit) -> str:
 
 def _proven(answer: Answer) -> Any:
     """The sharpest method that is proven for the quantity; not the larger of two bounds, which would prove less."""
-    return answer.intervals["exact" if isinstance(answer.posterior.family, EpsAtDelta) else BASELINE]
+    return answer.intervals[(SHARPEST if isinstance(answer.posterior.family, EpsAtDelta) else BASELINE).name]
 
 
 def _median(posterior: Any) -> str:
@@ -239,4 +237,4 @@ def _median(posterior: Any) -> str:
 
 def _percent(level: float) -> str:
     """Its sign does not go to the next line alone."""
-    return f"{100 * level:.12g}\u00a0%"
+    return percent(level).replace(" ", "\u00a0")

@@ -1,26 +1,26 @@
-"""How objects show themselves: HTML in a notebook, Rich in a terminal. Loaded when one of them is shown."""
+"""How objects show themselves: HTML in a notebook, Rich in a terminal, text to print. Loaded when one is shown."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from epsgauge.auditing.audit import Audit
-    from epsgauge.runner.view import Run
-    from epsgauge.stats.methods import Intervals
-    from epsgauge.stats.posterior import Posterior
-    from epsgauge.stats.tally import Tally
 
-
-def html(thing: Audit | Intervals | Posterior | Run | Tally) -> str:
+def html(thing: Any) -> str:
     from epsgauge.reporting import notebook
 
     return notebook.html(thing)
 
 
-def rich(thing: Audit | Intervals | Posterior | Run | Tally) -> RenderableType:
+def rich(thing: Any) -> RenderableType:
     from epsgauge.reporting import printed
 
     return printed.rich(thing)
+
+
+def text(thing: Any) -> str:
+    from epsgauge.reporting import text as lines
+
+    return lines.text(thing)

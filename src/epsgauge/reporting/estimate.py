@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -10,14 +10,20 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from epsgauge.figures.density import Bar, Density, density
+from epsgauge.figures.density import density_of
+from epsgauge.figures.subject import Subject
+from epsgauge.methods.cautions import cautions_of
+from epsgauge.methods.intervals import Intervals, intervals_of
+from epsgauge.methods.table import BASELINE, POSTERIOR, QUICK, SHARPEST
+from epsgauge.numbers import change, interval_text, json_ready, percent, probability, short
 from epsgauge.reporting import layout
-from epsgauge.reporting.numbers import interval_text, json_ready, percent, probability, short
 from epsgauge.reporting.sketch import sketch
-from epsgauge.stats.cautions import cautions
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import BASELINE, METHODS, QUICK, Intervals, intervals_of
 from epsgauge.stats.posterior import Posterior
+from epsgauge.stats.tally import CELLS
+
+# Points of the curve that is shown in at most 64 columns.
+SKETCHED = 200
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Answer:
     @cached_property
     def intervals(self) -> Intervals:
         """The exact bound is of ε alone."""
-        proven = ("exact",) if isinstance(self.posterior.family, EpsAtDelta) else ()
+        proven = (SHARPEST.name,) if isinstance(self.posterior.family, EpsAtDelta) else ()
         methods = dict.fromkeys((*QUICK, *proven, *self.further))
         return intervals_of(self.posterior, level=self.level, methods=methods)
 
@@ -41,18 +47,15 @@ class Answer:
     def exceeds(self) -> float | None:
         return None if self.claimed is None else float(self.posterior.exceeds(self.claimed))
 
-    def picture(self) -> Density:
-        bars = [
-            Bar(row.method, METHODS[row.method].label, row.promise, float(row.low), float(row.high))
-            for row in self.intervals
-        ]
-        return density(self.posterior, level=self.level, claimed=self.claimed, bars=bars)
+    @property
+    def subject(self) -> Subject:
+        return Subject.of(self.intervals, claimed=self.claimed)
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
     """The structure that `--json` prints; docs/guide.md documents it."""
     post, result = answer.posterior, answer.intervals
-    cells = {c: int(getattr(post.tally, c)) for c in ("tp", "tn", "fp", "fn")}
+    cells = {c: int(getattr(post.tally, c)) for c in CELLS}
     fixed = {"eps": "delta", "delta": "eps", "mu": None}[post.quantity]
     out: dict[str, Any] = {
         "tally": cells,
@@ -76,7 +79,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
             }
             for row in result
         ],
-        "warnings": list(cautions(result)),
+        "warnings": list(cautions_of(result)),
     }
     if answer.eps_if_gaussian is not None:
         gaussian, ends = answer.eps_if_gaussian, answer.eps_if_gaussian.interval(answer.level)
@@ -96,11 +99,12 @@ def show(answer: Answer, console: Console) -> None:
     console.print(_table(result, console.width))
     console.print(_facts(answer))
     console.print()
-    for line in sketch(answer.picture(), width=min(64, max(30, console.width - 24))):
+    shown = density_of(replace(answer.subject, points=SKETCHED))
+    for line in sketch(shown, width=min(64, max(30, console.width - 24))):
         console.print(Text("  " + line), no_wrap=True, crop=True)
     console.print()
     layout.notes(result.rows, console)
-    layout.warnings(cautions(result), console)
+    layout.warnings(cautions_of(result), console)
 
 
 def _title(answer: Answer) -> Text:
@@ -123,7 +127,7 @@ def _table(result: Intervals, width: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, gap), header_style="dim")
     columns: list[tuple[str, Literal["left", "right"], bool]] = [
         ("", "left", True),
-        (f"{100 * result.level:.12g} % interval", "left", True),
+        (f"{percent(result.level)} interval", "left", True),
         ("width", "right", wide),
         ("vs CP", "right", wide),
         ("promise", "left", True),
@@ -134,12 +138,12 @@ def _table(result: Intervals, width: int) -> Table:
             table.add_column(name, justify=justify, no_wrap=True)
     letters = layout.letters(result)
     for row, text in zip(result, texts, strict=True):
-        style = "bold" if row.method == "bayes" else ""
+        style = "bold" if row.method == POSTERIOR.name else ""
         cells: tuple[RenderableType, ...] = (
-            Text(METHODS[row.method].label, style=style),
+            Text(row.label, style=style),
             Text(text, style=style),
             short(float(row.width)),
-            "" if row.method == BASELINE else percent(float(row.against_baseline)),
+            "" if row.method == BASELINE.name else change(float(row.against_baseline)),
             Text(row.promise, style=layout.PROMISE_STYLE[row.promise]),
             " ".join(letters[a] for a in row.assumptions),
         )

@@ -8,8 +8,8 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING
 
-from epsgauge.figures import web
-from epsgauge.reporting.numbers import duration
+from epsgauge.figures import css
+from epsgauge.numbers import duration
 from epsgauge.reporting.page import Page
 from epsgauge.reporting.pictures import Sections
 from epsgauge.reporting.toml import to_toml
@@ -60,7 +60,7 @@ def _contents(page: Page, sections: Sections) -> list[tuple[str, str]]:
 def style_text() -> str:
     """The page's stylesheet with that of the pictures."""
     own, _, _ = environment().loader.get_source(environment(), "report.css")  # type: ignore[union-attr]
-    return f"{web.STYLE}\n{own}"
+    return f"{css.STYLE}\n{own}"
 
 
 @cache

@@ -10,16 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.methods import METHODS
 
 PROMISE_STYLE = {"credible": "cyan", "estimate": "yellow", "guaranteed": "green"}
 
 
-class MethodRow(Protocol):
+class Promising(Protocol):
     """What a row of any table of methods has."""
 
     @property
-    def method(self) -> str: ...
+    def meaning(self) -> str: ...
 
     @property
     def promise(self) -> Kind: ...
@@ -28,7 +27,7 @@ class MethodRow(Protocol):
     def assumptions(self) -> tuple[str, ...]: ...
 
 
-def letters(rows: Iterable[MethodRow]) -> dict[str, str]:
+def letters(rows: Iterable[Promising]) -> dict[str, str]:
     """A letter for each assumption, in the order in which they are met."""
     found: dict[str, str] = {}
     for row in rows:
@@ -37,19 +36,12 @@ def letters(rows: Iterable[MethodRow]) -> dict[str, str]:
     return found
 
 
-def meanings(rows: Iterable[MethodRow]) -> list[tuple[Kind, str]]:
+def meanings(rows: Iterable[Promising]) -> list[tuple[Kind, str]]:
     """What each promise among the rows means, once."""
-    found = [
-        (
-            row.promise,
-            METHODS[row.method].meaning if row.promise == METHODS[row.method].promise else "no promise is left",
-        )
-        for row in rows
-    ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys((row.promise, row.meaning) for row in rows))
 
 
-def notes(rows: Sequence[MethodRow], console: Console) -> None:
+def notes(rows: Sequence[Promising], console: Console) -> None:
     """What the promises mean and which assumptions the letters stand for."""
     for promise, meaning in meanings(rows):
         console.print(hanging(f"{promise:<11}", meaning, PROMISE_STYLE[promise]))

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from epsgauge.reporting.numbers import duration, short
+from epsgauge.numbers import duration, short
 from epsgauge.reporting.page import Page
 from epsgauge.reporting.toml import to_toml
+from epsgauge.stats.tally import CELLS
 
 # A blank of no width: after it what hosts turn into a mention, a number of an issue or a link is text.
 APART = "&#8203;"
@@ -55,10 +56,7 @@ def _methods(page: Page) -> list[str]:
 
 
 def _tallies(page: Page) -> str:
-    rows = [
-        (c.title, *(str(int(getattr(c.tally, cell))) for cell in ("tp", "tn", "fp", "fn")), c.fnr, c.fpr)
-        for c in page.tallies
-    ]
+    rows = [(c.title, *(str(int(getattr(c.tally, cell))) for cell in CELLS), c.fnr, c.fpr) for c in page.tallies]
     return _table(("", "TP", "TN", "FP", "FN", "FNR", "FPR"), rows)
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
 from epsgauge.auditing.audit import Audit
-from epsgauge.errors import InvalidInput
-from epsgauge.figures import css, web
-from epsgauge.figures.density import Bar, density
-from epsgauge.figures.ruler import ruler, ruler_of_counts
+from epsgauge.figures import css
+from epsgauge.figures.charts import CHARTS, prefix_of
+from epsgauge.figures.subject import LEVEL, Subject
+from epsgauge.methods.cautions import cautions_of
+from epsgauge.methods.intervals import Intervals, intervals_of
+from epsgauge.methods.table import BASELINE, POSTERIOR
+from epsgauge.numbers import duration, interval_text, likely, percent, short
 from epsgauge.reporting.contents import answered
-from epsgauge.reporting.numbers import duration, interval_text, likely, short
 from epsgauge.runner.view import Run
-from epsgauge.stats.cautions import cautions
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import METHODS, Intervals, intervals_of
 from epsgauge.stats.posterior import Posterior
 from epsgauge.stats.tally import Tally
-
-LEVEL = 0.90  # of a posterior that is shown by itself
 
 
 def html(thing: Audit | Intervals | Posterior | Run | Tally) -> str:
@@ -39,13 +36,13 @@ def html(thing: Audit | Intervals | Posterior | Run | Tally) -> str:
 
 def _audit(audit: Audit) -> str:
     said = answered(audit)
-    level = f"{100 * audit.settings.level:.12g} % interval"
+    level = f"{percent(audit.settings.level)} interval"
     rows = [(row.label, interval_text(row.low, row.high), row.promise) for row in audit.rows]
     kind = audit.verdict.kind.replace(" ", "-")
     return (
         f"<p><b>{escape(audit.name)}</b> · ε at δ = {audit.settings.delta:g}, adjacency {escape(audit.adjacency)}</p>"
         f'<p class="said {kind}"><b>{escape(said.head)}:</b> {escape(said.headline)}</p>'
-        + _picture(lambda prefix: web.ruler(ruler(audit), prefix=prefix), repr(audit))
+        + _picture("ruler", audit)
         + _table(("Method", level, "Promise"), rows)
         + _folded("The verdict in full", [audit.verdict.sentence])
         + _folded(f"Warnings: {len(audit.warnings)}", audit.warnings)
@@ -58,21 +55,13 @@ def _posterior(posterior: Posterior) -> str:
     atom = likely(float(posterior.mass_at_zero))
     zero = f"Pr[{symbol} = 0] {atom}" if atom.startswith(">") else f"Pr[{symbol} = 0] = {atom}"
     facts = f"median {short(float(posterior.median()))}, {zero}"
-    bars = [Bar(row.method, METHODS[row.method].label, row.promise, float(row.low), float(row.high)) for row in result]
-    return (
-        _head(posterior)
-        + _picture(
-            lambda prefix: web.density(density(posterior, level=LEVEL, bars=bars), prefix=prefix), repr(posterior)
-        )
-        + f"<p>{escape(facts)}</p>"
-        + _methods(result)
-    )
+    return _head(posterior) + _picture("density", result) + f"<p>{escape(facts)}</p>" + _methods(result)
 
 
 def _intervals(result: Intervals) -> str:
     drawn = ""
     if isinstance(result.posterior.family, EpsAtDelta):
-        drawn = _picture(lambda prefix: web.ruler(ruler_of_counts(result, None), prefix=prefix), repr(result.posterior))
+        drawn = _picture("ruler", result)
     return _head(result.posterior) + drawn + _methods(result)
 
 
@@ -112,10 +101,10 @@ def _run(run: Run) -> str:
 
 
 def _methods(result: Intervals) -> str:
-    rows = [(METHODS[row.method].label, interval_text(float(row.low), float(row.high)), row.promise) for row in result]
+    rows = [(row.label, interval_text(float(row.low), float(row.high)), row.promise) for row in result]
     there = {row.method for row in result}
-    warnings = cautions(result) if {"bayes", "clopper-pearson"} <= there else ()
-    table = _table(("Method", f"{100 * result.level:.12g} % interval", "Promise"), rows)
+    warnings = cautions_of(result) if {POSTERIOR.name, BASELINE.name} <= there else ()
+    table = _table(("Method", f"{percent(result.level)} interval", "Promise"), rows)
     return table + _folded(f"Warnings: {len(warnings)}", warnings)
 
 
@@ -125,13 +114,10 @@ def _head(posterior: Posterior) -> str:
     return f"<p><b>{escape(posterior.family.symbol + posterior.family.given)}</b> · {counts}</p>"
 
 
-def _picture(draw: Any, of: str) -> str:
-    """With ids of its own; nothing where the picture makes no sense."""
-    prefix = "n" + hashlib.sha256(of.encode()).hexdigest()[:10]
-    try:
-        return str(draw(prefix))
-    except InvalidInput:
-        return ""
+def _picture(name: str, source: Audit | Intervals) -> str:
+    """With ids of its own; nothing where the chart makes no sense."""
+    of = source.posterior if isinstance(source, Intervals) else source
+    return "".join(CHARTS[name].drawn(Subject.of(source), prefix=prefix_of(of)).svgs[:1])
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -153,25 +139,18 @@ def _plain(thing: Any) -> str:
 
 
 def _boxed(inside: str) -> str:
-    return f'<div class="epsgauge"><style>{_style()}</style>{inside}</div>'
+    return f'<div class="epsgauge"><style>{css.NOTEBOOK}{STYLE}</style>{inside}</div>'
 
 
-def _style() -> str:
-    """The pictures' stylesheet, with colours that follow the notebook's theme where it says which it has."""
-    light, dark = ("".join(f"--{name}:{value};" for name, value in set_.items()) for set_ in (css.LIGHT, css.DARK))
-    return f"""{web.STYLE}
-.epsgauge{{{light}max-width:40rem;color:var(--ink)}}
-@media screen and (prefers-color-scheme:dark){{.epsgauge{{{dark}}}}}
-body[data-jp-theme-light="true"] .epsgauge,.vscode-light .epsgauge{{{light}}}
-body[data-jp-theme-light="false"] .epsgauge,.vscode-dark .epsgauge{{{dark}}}
-.epsgauge .eg{{max-width:28rem}}
-.epsgauge p{{margin:.35em 0}}
-.epsgauge table{{border-collapse:collapse;margin:.5em 0;font-variant-numeric:tabular-nums}}
-.epsgauge th,.epsgauge td{{text-align:left;padding:.2em 1.2em .2em 0;background:none}}
-.epsgauge th{{color:var(--muted);font-weight:500}}
-.epsgauge .said{{border-left:4px solid var(--muted);padding-left:.7em}}
-.epsgauge .violation{{border-color:var(--red-text)}}
-.epsgauge .not-refuted{{border-color:var(--blue-text)}}
-.epsgauge .underpowered{{border-color:var(--orange-text)}}
-.epsgauge progress{{width:20rem;max-width:100%}}
+# Tables and text beside the pictures.
+STYLE = """
+.epsgauge p{margin:.35em 0}
+.epsgauge table{border-collapse:collapse;margin:.5em 0;font-variant-numeric:tabular-nums}
+.epsgauge th,.epsgauge td{text-align:left;padding:.2em 1.2em .2em 0;background:none}
+.epsgauge th{color:var(--muted);font-weight:500}
+.epsgauge .said{border-left:4px solid var(--muted);padding-left:.7em}
+.epsgauge .violation{border-color:var(--red-text)}
+.epsgauge .not-refuted{border-color:var(--blue-text)}
+.epsgauge .underpowered{border-color:var(--orange-text)}
+.epsgauge progress{width:20rem;max-width:100%}
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from epsgauge.reporting.numbers import short
+from epsgauge.numbers import short
 from epsgauge.stats.tally import Tally
 
 

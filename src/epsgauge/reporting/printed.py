@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.methods.intervals import Intervals
+from epsgauge.numbers import short
 from epsgauge.reporting import audit, estimate, status
 from epsgauge.reporting.estimate import Answer
-from epsgauge.reporting.numbers import short
 from epsgauge.runner.view import Run
-from epsgauge.stats.methods import Intervals
 from epsgauge.stats.posterior import Posterior
 from epsgauge.stats.tally import Tally
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from epsgauge.auditing.live import Live
 from epsgauge.auditing.stopping import StopWhen
 from epsgauge.games.signals import Outcome
-from epsgauge.reporting.numbers import duration
+from epsgauge.numbers import duration
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Enough, Watch
 from epsgauge.runner.progress import Progress as Counts

@@ -7,10 +7,10 @@ from typing import Any
 
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
-from epsgauge.auditing.settings import OF_A_RULE, changed
 from epsgauge.reporting.estimate import Answer
-from epsgauge.runner.plan import AuditSettings
 from epsgauge.scores.rules import Given
+from epsgauge.settings import OF_A_RULE, AuditSettings, changed
+from epsgauge.stats.tally import CELLS
 
 # Settings that `epsgauge audit` and `epsgauge report` have as options, and those of `epsgauge scores`.
 OPTIONS = (
@@ -57,7 +57,7 @@ def of_comparison(found: Comparison) -> list[str]:
 def of_counts(answer: Answer) -> list[str]:
     post = answer.posterior
     words = ["epsgauge", "estimate"]
-    for cell in ("tp", "tn", "fp", "fn"):
+    for cell in CELLS:
         words += [f"--{cell}", str(int(getattr(post.tally, cell)))]
     if post.quantity != "eps":
         words += ["--quantity", post.quantity]

@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
 from epsgauge.errors import InvalidInput
+from epsgauge.methods.intervals import Intervals
+from epsgauge.numbers import json_ready
 from epsgauge.reporting import contents, estimate, record
 from epsgauge.reporting.estimate import Answer
-from epsgauge.reporting.numbers import json_ready
-from epsgauge.stats.methods import Intervals
 from epsgauge.stats.posterior import Posterior
 
 Format = Literal["html", "md", "json"]
@@ -81,9 +81,7 @@ def written(source: Source, format: Format, *, claimed: float | None = None) -> 
     from epsgauge.reporting import pictures
     from epsgauge.reporting.html import html
 
-    if isinstance(thing, Audit):
-        return html(said, pictures.of_audit(thing))
-    return html(said, pictures.of_comparison(thing) if isinstance(thing, Comparison) else pictures.of_counts(thing))
+    return html(said, pictures.of_comparison(thing) if isinstance(thing, Comparison) else pictures.of_subject(thing))
 
 
 def _known(source: Source, claimed: float | None) -> Audit | Comparison | Answer:

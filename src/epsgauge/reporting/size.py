@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from epsgauge.reporting.numbers import short
+from epsgauge.numbers import short
 from epsgauge.stats.interval import Kind
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from epsgauge.reporting.numbers import duration, short
+from epsgauge.numbers import duration, short
 
 
 def show(status: dict[str, Any], console: Console) -> None:

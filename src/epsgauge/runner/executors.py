@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.runner.plan import Plan
-from epsgauge.trainers.program import stop_all_programs
+from epsgauge.trainers.leaving import end_all
 
 T = TypeVar("T")
 
@@ -24,6 +24,9 @@ T = TypeVar("T")
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
+# With psutil, loky replaces a worker that has grown by so many bytes, by default 3e8: that would be after every model,
+# where networks are trained.
+ANY_GROWTH = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 DIED_TWICE = "its worker process died twice (killed, out of memory or crashed)"
 _DEATHS = 2  # of a worker that trains one model and nothing else
 _LOST_IN_A_ROW = 8  # models, after which no other is expected to fare better
@@ -76,7 +79,7 @@ class Workers:
             from loky import ProcessPoolExecutor
 
             self._pool = ProcessPoolExecutor(
-                self._wanted, initializer=_begin, initargs=(self._payload, os.getpid()), env=ONE_THREAD
+                self._wanted, initializer=_begin, initargs=(self._payload, os.getpid()), env=ONE_THREAD | ANY_GROWTH
             )
         # Workers start here and inherit what is blocked: Ctrl-C must not reach one that is not set up yet.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -233,10 +236,6 @@ _payload = b""
 
 def _begin(payload: bytes, parent: int) -> None:
     """Set up a worker."""
-    from loky import process_executor
-
-    # with psutil, loky would replace a worker that has grown by 300 MB: after every model, where networks are trained
-    process_executor._USE_PSUTIL = False
     global _payload
     _payload = payload
     os.dup2(2, 1)  # what training code prints is no answer of ours
@@ -249,7 +248,7 @@ def _leave_with(parent: int) -> None:
     """End when the process that started this one is gone: killed, it cannot say so, and loky's workers would stay."""
     while os.getppid() == parent:
         time.sleep(_ORPHAN_SECONDS)
-    stop_all_programs()
+    end_all()
     os._exit(1)
 
 

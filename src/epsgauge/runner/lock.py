@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 
@@ -19,6 +19,12 @@ _TRIES, _PAUSE = 5, 0.02
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
     """Hold the lock of a run directory, which is made if it is not there."""
+    fcntl = _fcntl()
+    if fcntl is None:
+        raise EpsgaugeError(
+            "a run needs the file locks of Linux or macOS, which this system lacks. Run it there: its folder can be "
+            "audited here."
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / FILE, os.O_RDWR | os.O_CREAT, 0o666)
@@ -28,7 +34,7 @@ def hold(folder: Path) -> Iterator[None]:
         raise InvalidInput(f"the folder {folder} cannot be written: {error.strerror}. Use another --out.") from None
     _held.add(descriptor)
     try:
-        if not _taken(folder, descriptor):
+        if not _taken(fcntl, folder, descriptor):
             pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
             who = f"process {pid}" if pid.isdigit() else "another process"
             raise InvalidInput(f"{folder} is in use by {who}. Wait for it, stop it, or use a new --out.")
@@ -50,11 +56,15 @@ def _let_go() -> None:
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
 
 
 def holder(folder: Path) -> int | None:
     """The process that holds the lock of a run directory now, or None."""
+    fcntl = _fcntl()
+    if fcntl is None:
+        return None  # nothing can be running here
     try:
         descriptor = os.open(folder / FILE, os.O_RDONLY)
     except OSError:
@@ -71,7 +81,16 @@ def holder(folder: Path) -> int | None:
     return None
 
 
-def _taken(folder: Path, descriptor: int) -> bool:
+def _fcntl() -> ModuleType | None:
+    """The module that locks files, where there is one: only running needs it."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    return fcntl
+
+
+def _taken(fcntl: ModuleType, folder: Path, descriptor: int) -> bool:
     for _ in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

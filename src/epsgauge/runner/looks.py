@@ -11,15 +11,22 @@ from typing import Any
 FILE = "looks.jsonl"
 
 
-def append_look(folder: Path, kind: str, *, n_done: int, n_models: int) -> bool:
-    """Add one look; False where the folder cannot be written, which is no reason to fail an audit."""
-    look = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "kind": kind}
-    line = json.dumps({**look, "n_done": n_done, "n_models": n_models}).encode() + b"\n"
+def append_look(
+    folder: Path, kind: str, *, n_done: int, n_models: int, own: list[dict[str, Any]] | None = None
+) -> bool:
+    """Add one look; False where the folder cannot be written, which is no reason to fail an audit.
+
+    `own`: the attack or method of the user's that it was made with.
+    """
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    look = {"time": when, "kind": kind, "n_done": n_done, "n_models": n_models, **({"own": own} if own else {})}
+    line = json.dumps(look).encode() + b"\n"
     try:
         descriptor = os.open(folder / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            os.lseek(descriptor, max(size - 1, 0), os.SEEK_SET)
+            if size and os.read(descriptor, 1) != b"\n":
                 line = b"\n" + line  # the line before was torn: this one must not be lost with it
             return os.write(descriptor, line) == len(line)  # one write, so that two processes cannot interleave
         finally:

@@ -5,102 +5,17 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from epsgauge.adjacency import Adjacency, check_implied
+from epsgauge.adjacency import check_implied
 from epsgauge.errors import InvalidInput
 from epsgauge.games.settings import GameSettings
-from epsgauge.references import nearest
 from epsgauge.runner import small as smaller
 from epsgauge.runner.parts import Part, part_of
-
-VerdictMethod = Literal[
-    "exact",
-    "pooled",
-    "one-run",
-    "anytime",
-    "simultaneous",
-    "gaussian",
-    "clopper-pearson",
-    "bayes",
-    "jeffreys",
-]
-
-
-class AuditSettings(BaseModel):
-    """The `[audit]` table: how the signals are judged. It may change after training."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    delta: float = Field(default=1e-5, ge=0, lt=1)
-    level: float = Field(default=0.90, gt=0, lt=1)
-    attack: Literal["percentile", "loss", "difference"] = "percentile"
-    rule: Literal["split", "split-pairs", "given", "same-data"] = "split"
-    fit_models: int | None = Field(default=None, ge=1)  # None: a sixth of the models
-    fit_pairs: int | None = Field(default=None, ge=1)  # of each model, for rule = "split-pairs"; None: a sixth
-    search: Literal["jeffreys", "clopper-pearson", "bayes"] = "jeffreys"  # whose lower end the rule is to maximise
-    target_fpr: float | None = Field(default=None, gt=0, lt=1)  # or the rule is to have this FPR
-    percentile: float | None = Field(default=None, gt=0, lt=100)  # rule = "given" for attack = "percentile"
-    threshold: float | None = None  # rule = "given" for any attack
-    # None: "exact" for one pair a model, "pooled" for several, "simultaneous" for a rule chosen on the same data;
-    # against a claim stated as μ "gaussian" for one pair a model, "one-run" for several
-    verdict_method: VerdictMethod | None = None
-    # which guesses count in "pooled" and "one-run"; None: those that choose the rule choose
-    pooled_guesses: Literal["all", "positive", "negative", "top", "top-positive"] | None = None
-    pooled_number: int | None = Field(default=None, ge=1)  # how many of the surest; None: those that choose the rule do
-    verdict_level: float = Field(default=0.99, gt=0, lt=1)
-    claimed_eps: float | None = Field(default=None, ge=0)
-    claimed_delta: float | None = Field(default=None, ge=0, lt=1)
-    claimed_mu: float | None = Field(default=None, ge=0)  # of Gaussian DP, instead of both
-    claimed_adjacency: Adjacency | None = None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> AuditSettings:
-        given = [name for name in ("percentile", "threshold") if getattr(self, name) is not None]
-        if self.rule == "given" and len(given) != 1:
-            raise ValueError('rule = "given" needs one of percentile and threshold')
-        if self.rule != "given" and given:
-            raise ValueError(f'{given[0]} goes with rule = "given"')
-        if self.rule == "given" and self.target_fpr is not None:
-            raise ValueError('target_fpr goes with rule = "split" or "same-data"')
-        if self.rule != "split" and self.fit_models is not None:
-            raise ValueError('fit_models goes with rule = "split"')
-        if self.rule != "split-pairs" and self.fit_pairs is not None:
-            raise ValueError('fit_pairs goes with rule = "split-pairs"')
-        if self.percentile is not None and self.attack != "percentile":
-            raise ValueError('percentile goes with attack = "percentile"')
-        self._check_guesses()
-        self._check_claim()
-        return self
-
-    def _check_guesses(self) -> None:
-        top = self.pooled_guesses in ("top", "top-positive")
-        if self.pooled_number is not None and not top:
-            raise ValueError('pooled_number goes with pooled_guesses = "top" or "top-positive"')
-        if top and self.pooled_number is None and self.rule == "given":
-            raise ValueError(f'pooled_guesses = "{self.pooled_guesses}" with rule = "given" needs pooled_number')
-        by_curve = self.verdict_method == "one-run" or self.claimed_mu is not None
-        if by_curve and self.pooled_guesses in ("positive", "negative"):
-            raise ValueError(
-                f"a whole trade-off curve (one-run, claimed_mu) needs a number of guesses that is fixed, but that of "
-                f'pooled_guesses = "{self.pooled_guesses}" is up to the scores. Use "all", "top" or "top-positive"'
-            )
-
-    def _check_claim(self) -> None:
-        stated = [self.claimed_eps, self.claimed_delta, self.claimed_adjacency]
-        if self.claimed_mu is not None:
-            if self.claimed_eps is not None or self.claimed_delta is not None:
-                raise ValueError("a claim is stated as claimed_mu or as claimed_eps with claimed_delta, not as both")
-            if self.claimed_adjacency is None:
-                raise ValueError("claimed_mu needs claimed_adjacency")
-            if self.delta == 0:
-                raise ValueError("a claim stated as claimed_mu is also shown as ε at delta, which must be above 0")
-        elif any(v is not None for v in stated) and any(v is None for v in stated):
-            raise ValueError("a claim needs all of claimed_eps, claimed_delta and claimed_adjacency, or claimed_mu")
-        if self.verdict_method == "gaussian" and self.claimed_mu is None:
-            raise ValueError('verdict_method = "gaussian" judges claims stated as claimed_mu alone')
+from epsgauge.settings import AuditSettings
+from epsgauge.validation import sentence_of
 
 
 class ExecutionSettings(BaseModel):
@@ -144,7 +59,7 @@ class Plan(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise InvalidInput(sentence_of(error)) from None
+            raise InvalidInput(sentence_of(error, _keys)) from None
         if self.n_fit >= self.n_models:
             raise InvalidInput(
                 f"audit.fit_models must be below n_models = {self.n_models}, so that models are left to be judged, but "
@@ -173,16 +88,12 @@ class Plan(BaseModel):
     @property
     def n_fit(self) -> int:
         """How many models choose the rule: the first of them."""
-        if self.audit.rule != "split":
-            return 0
-        return self.audit.fit_models or max(1, self.n_models // 6)
+        return self.audit.n_fit(self.n_models)
 
     @property
     def n_fit_pairs(self) -> int:
         """How many pairs of each model choose the rule: the first of them."""
-        if self.audit.rule != "split-pairs":
-            return 0
-        return self.audit.fit_pairs or max(1, self.game.pairs_per_model // 6)
+        return self.audit.n_fit_pairs(self.game.pairs_per_model)
 
     @property
     def canaries(self) -> Part | None:
@@ -241,27 +152,6 @@ class Plan(BaseModel):
         """The same plan with other values for some keys."""
         old = {name: getattr(self, name) for name in type(self).model_fields}
         return Plan(**{**old, **values})
-
-
-def sentence_of(error: ValidationError) -> str:
-    """The first problem as one sentence with key, rule and value; an unknown key gets the nearest known one."""
-    problems = error.errors(include_url=False)
-    problem = next(
-        (p for p in problems if p["type"] == "extra_forbidden"), problems[0]
-    )  # a misspelt key is also missing
-    key = ".".join(str(part) for part in problem["loc"])
-    match problem["type"]:
-        case "extra_forbidden":
-            known = _keys(problem["loc"][:-1])
-            word = str(problem["loc"][-1])
-            return f"{key} is not a key of a plan.{nearest(word, known) or ' There are: ' + ', '.join(known) + '.'}"
-        case "missing":
-            return f"{key} is missing. Add it to the plan."
-        case "value_error":
-            rule = problem["msg"].removeprefix("Value error, ")
-            return f"{key}: {rule}."
-    rule = problem["msg"].removeprefix("Input should be ").replace("String should have", "a text with").rstrip(".")
-    return f"{key} must be {rule}, but got {problem['input']!r}."
 
 
 TABLES: dict[str, type[BaseModel]] = {"game": GameSettings, "audit": AuditSettings, "execution": ExecutionSettings}

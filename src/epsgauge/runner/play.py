@@ -23,8 +23,16 @@ from epsgauge.references import beside, search_in, users_code
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
 from epsgauge.stats.arrays import Ints
-from epsgauge.trainers.protocol import Accountable, Many, Observer, Trainer, as_trainer, knows_size, without_noise
-from epsgauge.trainers.stacked.group import Group
+from epsgauge.trainers.protocol import (
+    Accountable,
+    Group,
+    Many,
+    Observer,
+    Trainer,
+    as_trainer,
+    knows_size,
+    without_noise,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run
-from epsgauge.trainers.stacked.group import Group
+from epsgauge.trainers.protocol import Group
 
 __all__ = ["Run", "run"]
 
@@ -153,7 +153,7 @@ def _play(store: Store, folder: Path, plan: Plan, roles: Roles, crew: Crew, watc
         return Outcome(index, seed, bits, pairs, 0.0, error=DIED_TWICE)
 
     for here, outcome in enumerate(results(crew, play.play, (roles, group), jobs, lost), 1):
-        store.add(outcome)
+        outcome = store.add(outcome)
         (done if outcome.error is None else failed).add(outcome.index)
         progress = Progress(plan.n_models, len(done), len(failed), here, clock.seconds())
         watch.finished_one(outcome, progress)

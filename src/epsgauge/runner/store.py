@@ -9,6 +9,7 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,31 +17,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from epsgauge.errors import InvalidInput
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome, Signals
+from epsgauge.runner import schema
+from epsgauge.runner.channels import VERSION, Layout
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import holder
-from epsgauge.runner.trouble import damaged, in_words
+from epsgauge.runner.schema import SCHEMA
+from epsgauge.runner.trouble import damaged, in_words, newer
 from epsgauge.stats.arrays import Floats, Ints
 
 FILE = "store.sqlite"
-SCHEMA = 1
-# Blobs hold little-endian numbers: bits as uint8, indices as int64, losses as float64.
-_TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE models (
-    idx INTEGER PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('done', 'failed')), seed INTEGER NOT NULL,
-    seconds REAL NOT NULL, finished REAL NOT NULL, error TEXT, bits BLOB NOT NULL, pairs BLOB NOT NULL,
-    loss0 BLOB, loss1 BLOB, reference BLOB
-);
-CREATE TABLE rankings (
-    idx INTEGER PRIMARY KEY, seed INTEGER NOT NULL, seconds REAL NOT NULL, error TEXT, members BLOB NOT NULL,
-    losses BLOB NOT NULL
-);
-CREATE TABLE arrays (name TEXT PRIMARY KEY, dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL);
-"""
 _ARRAY_TYPES = ("<i8", "<f8", "|u1")
 _MOMENT = 0.25  # seconds in which models of a group are written
 _BUSY_SECONDS = 30  # how long to wait for a reader on a network file system
@@ -53,6 +41,7 @@ class Store:
         self.file = file
         self._connection = connection
         self._writes = writes
+        self._layout: Layout | None = None
 
     @classmethod
     def create(cls, file: Path, meta: Mapping[str, Any]) -> Self:
@@ -60,9 +49,8 @@ class Store:
         store = cls._opened(file, f"{file.resolve().as_uri()}?mode=rwc", writes=True)
         try:
             with store._transaction() as execute:
-                for statement in _TABLES.strip().split(";\n"):
+                for statement in schema.TABLES:
                     execute(statement)
-                execute(f"PRAGMA user_version = {SCHEMA}")
                 store._put(meta)
         except BaseException:
             store.close()
@@ -82,7 +70,7 @@ class Store:
 
     @classmethod
     def write(cls, file: Path) -> Self:
-        """Open for the process that runs."""
+        """Open for the process that runs; a store of an earlier schema is brought to this one, all or nothing."""
         return cls._checked(cls._opened(file, f"{file.resolve().as_uri()}?mode=rw", writes=True))
 
     @classmethod
@@ -115,17 +103,25 @@ class Store:
         try:
             version = int(store._rows("PRAGMA user_version")[0][0])
             if version > SCHEMA:
-                raise InvalidInput(
-                    f"{store.file} was written by a newer epsgauge (schema {version}, this one knows {SCHEMA}). "
-                    "Upgrade epsgauge."
-                )
+                raise newer(store.file, f"schema {version}", SCHEMA)
             if version < 1:
                 raise damaged(store.file, "it holds no run")
             store._rows("SELECT value FROM meta WHERE key = 'plan'")
+            if version < SCHEMA and store._writes:
+                store._migrate()
+            elif version < SCHEMA:
+                with in_words(store.file):
+                    schema.show_as_current(store._connection)
         except BaseException:
             store.close()
             raise
         return store
+
+    def _migrate(self) -> None:
+        with self._transaction():
+            schema.migrate(self._connection)
+            if self._rows("SELECT count(*) FROM models WHERE state = 'done' AND signals IS NULL")[0][0]:
+                raise damaged(self.file, "the signals of a model have the wrong length")
 
     def close(self) -> None:
         """A store that is not written to is one plain file without a log beside it, wherever that can be had."""
@@ -165,16 +161,48 @@ class Store:
 
     # models
 
-    def add(self, outcome: Outcome) -> None:
-        """Keep one model; it is on the disk when this returns."""
-        o = outcome
-        state = "done" if o.error is None else "failed"
-        floats = [None if x is None else _blob(x, "<f8") for x in (o.loss0, o.loss1, o.reference)]
+    def add(self, outcome: Outcome) -> Outcome:
+        """Keep one model, which is on the disk when this returns, and say what was kept.
+
+        The first model decides which channels there are; one that gives others is kept as failed.
+        """
+        if outcome.channels is None:
+            return self._add(outcome, None)
+        layout, given = self.layout(), Layout.of(outcome.channels)
+        if layout is None:
+            with self._transaction():
+                self._connection.executemany("INSERT INTO channels VALUES (?, ?, ?, ?, ?)", given.rows())
+                return self._add(outcome, given.packed(outcome.channels))
+        if given.shapes != layout.shapes:
+            error = (
+                f"every model of a run must give the same channels, here {layout}, but this one gave {given}. Mend the "
+                "trainer, or use a new --out."
+            )
+            return self._add(replace(outcome, channels=None, error=error), None)
+        return self._add(outcome, layout.packed(outcome.channels))
+
+    def _add(self, outcome: Outcome, signals: bytes | None) -> Outcome:
+        o, state = outcome, "failed" if signals is None else "done"
         row = (o.index, state, o.seed, o.seconds, time.time(), o.error, _blob(o.bits, "|u1"), _blob(o.pairs, "<i8"))
         with in_words(self.file):
             self._connection.execute(
-                "INSERT OR REPLACE INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, *floats)
+                "INSERT OR REPLACE INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, signals)
             )
+        return outcome
+
+    def layout(self) -> Layout | None:
+        """Which channels the models have; None until one is done."""
+        if self._layout is None:
+            rows = self._rows("SELECT name, version, dtype, shape FROM channels ORDER BY place")
+            for name, version, _, _ in rows:
+                if isinstance(version, int) and version > VERSION:
+                    raise newer(self.file, f"channel {name}, version {version}", VERSION)
+            try:
+                layout = Layout.from_rows(rows)
+            except (TypeError, ValueError):
+                raise damaged(self.file, "what it says of its channels cannot be read") from None
+            self._layout = layout if rows else None
+        return self._layout
 
     def indices(self, state: str) -> Ints:
         """The models that are done, or those that have failed, in ascending order."""
@@ -199,24 +227,21 @@ class Store:
 
     def signals(self, game: GameSettings) -> Signals:
         """What was seen of all models that are done."""
-        rows = self._rows(
-            "SELECT idx, bits, pairs, loss0, loss1, reference FROM models WHERE state = 'done' ORDER BY idx"
-        )
-        n, m = len(rows), game.pairs_per_model
-        columns: list[list[Any]] = [[] for _ in range(6)]
-        for row in rows:
-            for column, value in zip(columns, row, strict=True):
-                column.append(value)
+        rows = self._rows("SELECT idx, bits, pairs, signals FROM models WHERE state = 'done' ORDER BY idx")
+        n, m, layout = len(rows), game.pairs_per_model, self.layout()
+        index, bits, pairs, blobs = zip(*rows, strict=True) if rows else ((), (), (), ())
         del rows
-        r = len(columns[5][0]) // 8 if n and isinstance(columns[5][0], bytes) else 0
-        index, bits, pairs, loss0, loss1, reference = columns
+        if n and layout is None:
+            raise damaged(self.file, "it does not say which channels it has")
+        try:
+            channels = {} if layout is None else layout.unpacked(blobs)
+        except ValueError as error:
+            raise damaged(self.file, str(error)) from None
         return Signals(
             np.array(index, dtype=np.int64),
             self._array(bits, "|u1", m).astype(np.int64).reshape(n, m),
             self._array(pairs, "<i8", 2 * m).reshape(n, m, 2),
-            self._array(loss0, "<f8", m).reshape(n, m),
-            self._array(loss1, "<f8", m).reshape(n, m),
-            self._array(reference, "<f8", r).reshape(n, r),
+            channels,
             game.adjacency,
             game.sees,
         )

@@ -57,7 +57,7 @@ def attempt(plan: Plan) -> list[Trial]:
         data, points = on.points.take(drawn.training), on.points.take(asked)
         try:
             with beside(plan.folder):
-                seen = observed(on.trainer, data, points, len(asked), seed=seed, size=game.train_size)
+                seen = observed(on.trainer, data, points, len(asked), seed=seed, size=game.train_size)["loss"]
         except EpsgaugeError:
             raise
         except (Exception, SystemExit) as error:

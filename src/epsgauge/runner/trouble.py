@@ -14,6 +14,10 @@ def damaged(file: Path, how: str) -> InvalidInput:
     return InvalidInput(f"{file} is damaged ({how}). Restore it from a copy, or start again with a new --out.")
 
 
+def newer(file: Path, what: str, known: int) -> InvalidInput:
+    return InvalidInput(f"{file} was written by a newer epsgauge ({what}, this one knows {known}). Upgrade epsgauge.")
+
+
 @contextmanager
 def unharmed(file: Path) -> Iterator[None]:
     """Around reading what a store holds: values that nobody could have written are damage."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from epsgauge.display import Displayed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
 from epsgauge.mechanisms import privacy as promises
@@ -17,10 +18,11 @@ from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import is_reference
 from epsgauge.runner import lock, looks
 from epsgauge.runner.parts import BUILT_IN, Part
-from epsgauge.runner.plan import AuditSettings, Plan
+from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Progress
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import damaged, unharmed
+from epsgauge.settings import AuditSettings
 from epsgauge.stats.arrays import Ints
 
 
@@ -35,7 +37,7 @@ class Failure:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class Run(Displayed):
     """A view of a run at the moment when it was opened. It imports none of the plan's code and writes nothing."""
 
     path: Path
@@ -43,7 +45,7 @@ class Run:
     declared: AuditSettings  # `[audit]` as it stood when results were first seen
     privacy: Privacy | None  # what the trainer promises
     done: Ints  # models that have signals
-    failed_models: Ints
+    failed: tuple[Failure, ...]
     provenance: dict[str, Any]  # of data, code and the process that began it; "sessions" has those that went on
     notes: list[str]
     extended_after_look: bool  # n_models was raised when results had been seen
@@ -56,16 +58,14 @@ class Run:
         folder = Path(path)
         with _store(folder) as store, unharmed(store.file):
             sessions = store.get("sessions") or [{}]
-            plan, declared = stored_plan(store), _declared(store)
-            if plan.audit.rule == declared.rule == "split" and plan.audit.fit_models is None:
-                plan = plan.with_audit(fit_models=declared.fit_models)  # also where the run has grown since
+            declared = _declared(store)
             return cls(
                 folder,
-                plan,
+                stored_plan(store, declared),
                 declared,
                 promises.from_json(store.get("privacy")),
                 store.indices("done"),
-                store.indices("failed"),
+                tuple(Failure(*row) for row in store.failures()),
                 {
                     **sessions[0],
                     **{key: store.get(key) for key in ("fingerprint", "digest", "code")},
@@ -81,23 +81,13 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}: {self.n_done} of {self.plan.n_models} models done, {self.n_failed} failed)"
 
-    def _repr_html_(self) -> str:
-        from epsgauge.reporting.display import html  # it needs this class
-
-        return html(self)
-
-    def __rich__(self) -> Any:
-        from epsgauge.reporting.display import rich
-
-        return rich(self)
-
     @property
     def n_done(self) -> int:
         return len(self.done)
 
     @property
     def n_failed(self) -> int:
-        return len(self.failed_models)
+        return len(self.failed)
 
     @property
     def progress(self) -> Progress:
@@ -109,11 +99,8 @@ class Run:
         return self.n_done >= self.plan.n_models
 
     @property
-    def failed(self) -> list[Failure]:
-        with _store(self.path) as store:
-            failures = [Failure(*row) for row in store.failures()]
-        known = set(self.failed_models.tolist())
-        return [failure for failure in failures if failure.index in known]
+    def failed_models(self) -> Ints:
+        return np.array([failure.index for failure in self.failed], dtype=np.int64)
 
     @property
     def looks(self) -> list[dict[str, Any]]:
@@ -128,17 +115,15 @@ class Run:
             return signals
         return signals[np.isin(signals.models, self.done)]
 
-    def log_look(self, kind: str) -> bool:
-        """Record that results were seen; False where the folder cannot be written."""
-        with _store(self.path) as store:
-            n_done = len(store.indices("done"))
-        return looks.append_look(self.path, kind, n_done=n_done, n_models=self.plan.n_models)
+    def log_look(self, kind: str, own: list[dict[str, Any]] | None = None) -> bool:
+        """Record that results were seen, and by which code of the user's; False where the folder cannot be written."""
+        return looks.append_look(self.path, kind, n_done=self.n_done, n_models=self.plan.n_models, own=own)
 
     def status(self) -> dict[str, Any]:
         """How the run stands, as plain values for a table or JSON."""
         failed = self.failed
         with _store(self.path) as store:
-            mean, rate = store.timing()
+            median, rate = store.timing()
         pid = lock.holder(self.path)
         bits = np.concatenate([f.bits for f in failed]) if failed else np.empty(0, np.int64)
         first = failed[0] if failed else None
@@ -152,7 +137,7 @@ class Run:
             "complete": self.complete,
             "running": pid is not None,
             "pid": pid or None,
-            "seconds_per_model": mean,
+            "seconds_per_model": median,
             "models_per_second": rate,
             # failures that go with the bit are a leak of their own, and bias what is left
             "failed_pairs_by_bit": {"0": int(np.sum(bits == 0)), "1": int(np.sum(bits == 1))},
@@ -163,12 +148,18 @@ class Run:
         }
 
 
-def stored_plan(store: Store) -> Plan:
-    """The plan that a store holds; a part that was an object of the user's stays a name."""
+def stored_plan(store: Store, declared: AuditSettings | None = None) -> Plan:
+    """The plan that a store holds; a part that was an object of the user's stays a name.
+
+    `declared`: as many models choose the rule as were declared, also where the run has grown since.
+    """
     tables = store.get("plan")
     if not isinstance(tables, dict):
         raise damaged(store.file, "it holds no plan")
     try:
+        audit = tables.get("audit") or {}
+        if declared is not None and audit.get("rule", "split") == declared.rule == "split":
+            tables["audit"] = {**audit, "fit_models": audit.get("fit_models") or declared.fit_models}
         for kind in ("data", "trainer"):
             settings = dict(tables[kind])
             use = settings.pop("use")

@@ -17,8 +17,17 @@ from epsgauge.scores.search import search, tally_at, threshold_for_fpr
 from epsgauge.scores.table import Scores
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Bools, Floats, Ints
-from epsgauge.stats.methods import QUICK
+from epsgauge.stats.quick import quick
 from epsgauge.stats.tally import Tally
+
+
+def default_fit(n: int) -> int:
+    """How many of n models, or of a model's n pairs, choose the rule where no number is given: a sixth, at least 1.
+
+    >>> default_fit(600), default_fit(4)
+    (100, 1)
+    """
+    return max(1, n // 6)
 
 
 @dataclass(frozen=True)
@@ -247,8 +256,7 @@ def _one_bit(scores: Scores) -> bool:
 
 
 def _check_search(method: str, target_fpr: float | None) -> None:
-    if method not in QUICK:
-        raise InvalidInput(f"search must be one of {', '.join(QUICK)}, but got {method!r}.")
+    quick(method, "search")
     if target_fpr is not None:
         rate = checks.one("target_fpr", checks.numbers("target_fpr", target_fpr))
         checks.within("target_fpr", rate, "in (0, 1)", np.asarray(0 < rate < 1))

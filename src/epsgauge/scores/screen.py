@@ -20,10 +20,11 @@ import numpy as np
 from scipy import special
 
 from epsgauge.stats.arrays import Bools, Floats, Ints
+from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.lines import Names
-from epsgauge.stats.methods import QUICK, Counts
 from epsgauge.stats.posterior import JEFFREYS
+from epsgauge.stats.quick import Quick
 
 Pairs = tuple[Ints, Ints]  # FN and FP
 
@@ -41,7 +42,7 @@ MARGIN, MASS_MARGIN = 1e-8, 1e-6
 class LowerEnds:
     """The lower ends of a method's intervals, each missed with `tail`, for n1 samples with b = 1 and n0 with b = 0."""
 
-    method: str
+    of: Quick
     n1: int
     n0: int
     delta: float
@@ -51,19 +52,18 @@ class LowerEnds:
         """Those of each tally: of both ends the low one where the guesses are no worse than chance, else 0 or more."""
         fn, fp = (count.astype(np.float64) for count in at)
         counts = Counts(self.n1 - fn, self.n0 - fp, fp, fn)
-        return QUICK[self.method].lower_bound(self._family(len(fn)), counts, self.tail, JEFFREYS)
+        return self.of.lower_bound(self._family(len(fn)), counts, self.tail, JEFFREYS)
 
     def may_exceed(self, eps: float, least: Pairs, most: Pairs) -> Bools:
         """Whether a tally between `least` and `most` may have a lower end above ε ≥ 0; if one has, it is True."""
-        if self.method != "bayes":
+        if self.of.falls:
             return self.at(least) > eps
-        below, above = self._names(least), self._names(most)
-        # lines 0 and 1 are those below R, 2 and 3 those above
-        names = Names(np.concatenate([below.fields[:, :2], above.fields[:, 2:]], axis=1))
+        names = self._names(least).with_upper(self._names(most))
         n = len(least[0])
         inside = self._family(n).distribution(names, np.full(n, eps)).cdf
         # a mean of `least` below R and one of `most` above it: no distribution has that, so it is not computed
-        far = names.fields[5] + np.exp(-eps) * names.fields[11] < (1.0 - self.delta) * np.exp(-eps)
+        x, y = names.means
+        far = x + np.exp(-eps) * y < (1.0 - self.delta) * np.exp(-eps)
         out: Bools = (inside < self.tail * (1.0 + MASS_MARGIN)) | (far[:2].any(axis=0) & far[2:].any(axis=0))
         return out
 

@@ -11,9 +11,10 @@ from epsgauge.scores.screen import LowerEnds, contenders
 from epsgauge.scores.table import Scores
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import QUICK, Counts
 from epsgauge.stats.posterior import JEFFREYS
+from epsgauge.stats.quick import Quick, quick
 from epsgauge.stats.tally import Tally
 
 # Of more thresholds than this, those that cannot be the best are left out at once.
@@ -56,18 +57,17 @@ def search(
     A rule has a direction and an audit never folds: only thresholds with FNR + FPR ≤ 1 compete. Of equals the one
     with the largest TPR − FPR is best, then the smallest. Where none competes, the one nearest to chance is.
     """
-    if method not in QUICK:
-        raise InvalidInput(f"method must be one of {', '.join(QUICK)}, but got {method!r}.")
+    of = quick(method)
     thresholds = _distinct(scores.score) if candidates is None else _ascending(candidates)
     tallies = tally_at(scores, thresholds)
     # n·n times TPR − FPR, in whole numbers: equal counts stay equal
     edge: Ints = np.asarray(tallies.tp * tallies.n_negative - tallies.fp * tallies.n_positive)
     if len(thresholds) <= FULL:
-        lower = np.where(edge >= 0, _lower_ends(tallies, delta, level, method), np.nan)
+        lower = np.where(edge >= 0, _lower_ends(tallies, delta, level, of), np.nan)
     else:
-        some = _screened(tallies, edge, delta, level, method)
+        some = _screened(tallies, edge, delta, level, of)
         lower = np.full(len(thresholds), np.nan)
-        lower[some] = _lower_ends(tallies[some], delta, level, method)
+        lower[some] = _lower_ends(tallies[some], delta, level, of)
     best = np.lexsort((-thresholds, edge, np.nan_to_num(lower, nan=-1.0, posinf=np.inf)))[-1]
     return Searched(thresholds, lower, tallies, int(best))
 
@@ -94,21 +94,21 @@ def _distinct(values: Floats) -> Floats:
     return array[np.append(True, array[1:] > array[:-1])] if len(array) else array
 
 
-def _screened(tallies: Tally, edge: Ints, delta: float, level: float, method: str) -> Ints:
+def _screened(tallies: Tally, edge: Ints, delta: float, level: float, of: Quick) -> Ints:
     """The places of those that may be the best; of equal tallies in a row the first."""
     new = np.append(True, (np.diff(tallies.fn) != 0) | (np.diff(tallies.fp) != 0))
     places = np.flatnonzero(new & (edge >= 0))
     n1, n0 = (int(np.max(n)) for n in (tallies.n_positive, tallies.n_negative))
     d, alpha = checks.one("delta", checks.delta(delta)), 1.0 - checks.level(level)
-    ends = LowerEnds(method, n1, n0, d, 0.5 * alpha)
+    ends = LowerEnds(of, n1, n0, d, 0.5 * alpha)
     return places[contenders(tallies.fn[places], tallies.fp[places], edge[places], ends)]
 
 
-def _lower_ends(tallies: Tally, delta: float, level: float, method: str) -> Floats:
+def _lower_ends(tallies: Tally, delta: float, level: float, of: Quick) -> Floats:
     """ε₋ of each tally; equal tallies are computed once, and so get the same number."""
     cells: Ints = np.stack([tallies.tp, tallies.tn, tallies.fp, tallies.fn])
     once, back = np.unique(cells, axis=1, return_inverse=True)
     family = EpsAtDelta(np.full(once.shape[1], checks.one("delta", checks.delta(delta))))
     counts = Counts(*once.astype(np.float64))
-    low, _ = QUICK[method].ends(family, counts, 1.0 - checks.level(level), JEFFREYS)
+    low, _ = of.ends(family, counts, 1.0 - checks.level(level), JEFFREYS)
     return low[back.ravel()]

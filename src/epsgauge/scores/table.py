@@ -167,6 +167,11 @@ class Scores:
             return self._part(some)
         return Scores(**some, adjacency=self.adjacency)
 
+    def with_score(self, score: Floats) -> Scores:
+        """The same rows with other scores, which are finite."""
+        columns = {name: getattr(self, name) for name in COLUMNS if getattr(self, name) is not None}
+        return self._part({**columns, "score": score})
+
     def _part(self, columns: dict[str, Any]) -> Scores:
         """A table of columns that have been checked."""
         out = object.__new__(Scores)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from epsgauge.stats.arrays import Bools, Floats, Ints
+from epsgauge.stats.arrays import Bools, Floats
 
 # Mass that may be left outside the support window of one rate. It bounds the absolute error that
 # the window causes in a cdf, and lies far below the 1e-11 that is promised.
@@ -24,7 +24,8 @@ DEVIANCE = 2e3
 def stirling_error(z: Floats) -> Floats:
     """log Γ(z) − [(z − ½) log z − z + ½ log 2π], without the cancellation of that difference."""
     big = np.maximum(z, 16.0)
-    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / big**2) / big**2) / big**2) / big**2) / big
+    square = big * big
+    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / big
     small = np.minimum(z, 16.0)
     exact = special.gammaln(small) - ((small - 0.5) * np.log(small) - small + 0.5 * np.log(2 * np.pi))
     out: Floats = np.where(z > 16.0, series, exact)
@@ -33,16 +34,17 @@ def stirling_error(z: Floats) -> Floats:
 
 def log_peak(a: Floats, b: Floats) -> Floats:
     """log of x0^a (1 − x0)^b / B(a, b) at x0 = a / (a + b)."""
-    leading = 0.5 * np.log(a / (a + b) * b / (2 * np.pi))
-    return leading - (stirling_error(a) + stirling_error(b) - stirling_error(a + b))
+    n = a + b
+    of_a, of_b, of_n = stirling_error(np.array([a, b, n]))
+    out: Floats = 0.5 * np.log(a / n * b / (2 * np.pi)) - (of_a + of_b - of_n)
+    return out
 
 
 def log_norm(a: Floats, b: Floats) -> Floats:
     """−log B(a, b), from the peak so that no digits are lost for large counts."""
-    n = a + b
-    log_share_a = np.where(a < b, np.log(a / n), np.log1p(-b / n))
-    log_share_b = np.where(a < b, np.log1p(-a / n), np.log(b / n))
-    return log_peak(a, b) - a * log_share_a - b * log_share_b
+    share = np.minimum(a, b) / (a + b)
+    of_small, of_large = np.log(share), np.log1p(-share)
+    return log_peak(a, b) - a * np.where(a < b, of_small, of_large) - b * np.where(a < b, of_large, of_small)
 
 
 def quantile(a: Floats, b: Floats, tail: float | Floats, *, upper: bool = False) -> Floats:
@@ -52,15 +54,12 @@ def quantile(a: Floats, b: Floats, tail: float | Floats, *, upper: bool = False)
     what fails is found by bisection.
     """
     inverse, mass = (special.betainccinv, special.betaincc) if upper else (special.betaincinv, special.betainc)
-    a, b, tail = (np.asarray(q, dtype=np.float64) for q in np.broadcast_arrays(a, b, tail))
     x: Floats = np.asarray(inverse(a, b, tail))
     with np.errstate(invalid="ignore"):
-        good = np.abs(mass(a, b, x) - tail) <= 1e-9 * tail
-    if not good.all():
-        x = np.array(x)
-        x[~good] = _bisect(
-            lambda x: mass(a[~good], b[~good], x) > tail[~good], int(np.count_nonzero(~good)), falls=upper
-        )
+        bad = ~(np.abs(mass(a, b, x) - tail) <= 1e-9 * tail)
+    if np.count_nonzero(bad):
+        a, b, tail = (q[bad] for q in np.broadcast_arrays(a, b, tail))
+        x[bad] = _bisect(lambda x: mass(a, b, x) > tail, len(a), falls=upper)
     return x
 
 
@@ -76,10 +75,9 @@ def _bisect(above: Callable[[Floats], Bools], n: int, *, falls: bool) -> Floats:
 
 def support(a: Floats, b: Floats) -> Floats:
     """The lower end of the window outside of which Beta(a, b) has no mass that counts."""
-    out = np.zeros_like(a)
     inner = a >= REACHES_ZERO
-    if inner.any():
-        out[inner] = quantile(a[inner], b[inner], OUTSIDE)
+    out = np.zeros(a.shape)
+    out[inner] = quantile(a[inner], b[inner], OUTSIDE)
     return out
 
 
@@ -98,23 +96,21 @@ class Shapes(NamedTuple):
     b: Floats
     norm: Floats
 
-    def pick(self, rows: Ints) -> Shapes:
-        return Shapes(self.a[rows], self.b[rows], self.norm[rows])
-
 
 def density(shapes: Shapes, x: Floats, upper: Floats, log_x: Floats) -> Floats:
-    """x f(x): one pair of shapes a row, one row of nodes x each, with upper = 1 − x."""
+    """x f(x): one pair of shapes a row, one row of nodes x each, with upper = 1 − x; `log_x` is used up."""
     a, b, norm = shapes
     core = np.log(upper)
-    core *= b[:, None]
-    core += a[:, None] * log_x
-    core += norm[:, None]
-    big = np.flatnonzero(np.maximum(a, b) > ROUNDING)
-    if big.size:
-        core[big] += _rounding(a[big, None], b[big, None], x[big], upper[big])
-        both = np.flatnonzero(np.minimum(a, b) > DEVIANCE)
-        if both.size:
-            core[both] = _deviance(a[both, None], b[both, None], x[both], upper[both])
+    core *= b[..., None]
+    log_x *= a[..., None]
+    core += log_x
+    core += norm[..., None]
+    big = np.maximum(a, b) > ROUNDING
+    if np.count_nonzero(big):
+        core[big] += _rounding(a[big][:, None], b[big][:, None], x[big], upper[big])
+        both = np.minimum(a, b) > DEVIANCE
+        if np.count_nonzero(both):
+            core[both] = _deviance(a[both][:, None], b[both][:, None], x[both], upper[both])
     np.exp(core, out=core)
     core /= upper
     return core

@@ -5,7 +5,7 @@ On the line x = κ c² and y = (1 − δ) s² with c² + s² = 1. A chart maps [
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,28 +19,15 @@ TAU_WIDTH = 9.0
 LOG_WIDTH = 5.0
 
 
-@dataclass(frozen=True)
-class Window:
-    """The part of each line that matters, from one c² and s² to another; the start is next to x = 0."""
-
-    c_start: Floats
-    s_start: Floats
-    c_end: Floats
-    s_end: Floats
-
-    def pick(self, rows: Ints) -> Window:
-        """Some of the lines, flat."""
-        return Window(*(w.ravel()[rows] for w in (self.c_start, self.s_start, self.c_end, self.s_end)))
+Window = Floats  # (4, n): the part of each line that matters, from c² and s² next to x = 0 to another c² and s²
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Nodes on some of the lines: c², s² and 2c dc/dnode."""
+class Piece(NamedTuple):
+    """Nodes on some of the lines."""
 
-    rows: Ints
-    c2: Floats
-    s2: Floats
-    speed: Floats
+    rows: Ints | slice
+    squares: Floats  # c² and s²
+    speed: Floats  # 2c dc/dnode
 
 
 def pieces(window: Window, delta: Floats, b: Floats, rule: Rule, *, far: bool) -> list[Piece]:
@@ -50,23 +37,26 @@ def pieces(window: Window, delta: Floats, b: Floats, rule: Rule, *, far: bool) -
     the integrand it is of the size (δ/c_end²)^(b − ½), and in the window at most δ/c_start². For a derivative in δ,
     which has a factor 1/c², `far` asks for one power more.
     """
-    ratio = window.c_end / np.maximum(delta, 1e-300)
-    felt = ((b - (1.5 if far else 0.5)) * np.log(np.maximum(ratio, 1.0)) < 30.0) & (far | (ratio < 1e18)) & (delta > 0)
-    corner = felt & (window.c_start < np.minimum(1e13 * delta, 0.25))
-    rows = np.arange(len(corner))
-    cs, ss, ce, se = (np.sqrt(w) for w in (window.c_start, window.s_start, window.c_end, window.s_end))
-    if not corner.any():
-        return [_half_angle(rows, cs, ss, ce, se, rule)]
+    c_start, _, c_end, _ = window
+    ratio = c_end / np.maximum(delta, 1e-300)
+    corner = (b - (1.5 if far else 0.5)) * np.log(np.maximum(ratio, 1.0)) < 30.0
+    corner &= c_start < np.minimum(1e13 * delta, 0.25)
+    if not far:
+        corner &= ratio < 1e18
+    roots = np.sqrt(window)
+    near = corner.nonzero()[0]
+    if not near.size:
+        return [_half_angle(slice(None), roots, rule)]
     out = []
-    plain = np.flatnonzero(~corner)
+    plain = (~corner).nonzero()[0]
     if plain.size:
-        out.append(_half_angle(rows[plain], cs[plain], ss[plain], ce[plain], se[plain], rule))
-    near = np.flatnonzero(corner)
-    out += _hyperbolic(rows[near], delta[near], cs[near], np.minimum(ce[near], SPLIT), rule)
-    rest = near[ce[near] > SPLIT]
+        out.append(_half_angle(plain, roots[:, plain], rule))
+    out += _hyperbolic(near, delta[near], roots[0, near], np.minimum(roots[2, near], SPLIT), rule)
+    rest = near[roots[2, near] > SPLIT]
     if rest.size:
-        c, s = np.full(rest.size, SPLIT), np.full(rest.size, np.sqrt(1 - SPLIT**2))
-        out.append(_half_angle(rows[rest], c, s, ce[rest], se[rest], rule))
+        beside = roots[:, rest]
+        beside[0], beside[1] = SPLIT, np.sqrt(1 - SPLIT**2)
+        out.append(_half_angle(rest, beside, rule))
     return out
 
 
@@ -76,44 +66,51 @@ def graded(window: Window, rule: Rule) -> list[Piece]:
     A power of c or s is an exponential there, so that any exponent is as smooth as any other; c_start and s_end
     must be above 0.
     """
-    rows = np.arange(len(window.c_start))
-    s_end = np.maximum(window.s_end, 1e-300)  # the vertex, for an ε beyond what double precision holds
-    split = np.minimum(np.maximum(SPLIT**2, window.c_start), window.c_end)
+    c_start, s_start, c_end, s_end = window
+    s_end = np.maximum(s_end, 1e-300)  # the vertex, for an ε beyond what double precision holds
+    split = np.minimum(np.maximum(SPLIT**2, c_start), c_end)
     out = []
     for start, end, by_c in (
-        (window.c_start, split, True),
-        (np.maximum(np.minimum(1.0 - split, window.s_start), s_end), s_end, False),
+        (c_start, split, True),
+        (np.maximum(np.minimum(1.0 - split, s_start), s_end), s_end, False),
     ):
         first, width = 0.5 * np.log(start)[:, None], 0.5 * np.log(end / start)
         count = max(1, int(np.ceil(np.abs(width).max() / LOG_WIDTH)))
         step = (width / count)[:, None]
         for k in range(count):
             square = np.exp(2.0 * (first + step * (k + rule.nodes)))
-            speed = 2.0 * square * np.abs(step)
-            other = 1.0 - square
-            out.append(Piece(rows, square, other, speed) if by_c else Piece(rows, other, square, speed))
+            both = (square, 1.0 - square) if by_c else (1.0 - square, square)
+            out.append(Piece(slice(None), np.array(both), 2.0 * square * np.abs(step)))
     return out
 
 
-def _half_angle(rows: Ints, cs: Floats, ss: Floats, ce: Floats, se: Floats, rule: Rule) -> Piece:
-    """c = 2g/(1 + g²), or the same for s: g is counted from whichever end is nearer, where digits matter."""
-    from_x = cs + ce < ss + se
-    start = np.where(from_x, cs, ss) / (1 + np.where(from_x, ss, cs))
-    end = np.where(from_x, ce, se) / (1 + np.where(from_x, se, ce))
-    g = start[:, None] + (end - start)[:, None] * rule.nodes
+def _half_angle(rows: Ints | slice, roots: Floats, rule: Rule) -> Piece:
+    """c = 2g/(1 + g²), or the same for s: g is counted from whichever end is nearer, where digits matter.
+
+    `roots` are those of the window.
+    """
+    c, s = roots[::2], roots[1::2]  # at the start and at the end
+    from_x = c[0] + c[1] < s[0] + s[1]
+    start, end = np.where(from_x, c, s) / (1 + np.where(from_x, s, c))
+    length = (end - start)[:, None]
+    g = length * rule.nodes
+    g += start[:, None]
     g2 = g * g
-    q = 1.0 / (1.0 + g2)
-    near = 2.0 * g * q
-    far = (1.0 - g2) * q
-    speed = near * far
+    q = 1.0 + g2
+    np.divide(1.0, q, out=q)
+    squares = np.empty((2, *g.shape))
+    near, far = squares
+    np.multiply(g, q, out=near)
+    near *= 2.0
+    np.subtract(1.0, g2, out=far)
+    far *= q
+    speed = np.multiply(near, far, out=g)
     speed *= q
-    speed *= 4.0 * np.abs(end - start)[:, None]
-    near *= near
-    far *= far
-    if from_x.all():
-        return Piece(rows, near, far, speed)
-    flag = from_x[:, None]
-    return Piece(rows, np.where(flag, near, far), np.where(flag, far, near), speed)
+    speed *= 4.0 * np.abs(length)
+    squares *= squares
+    if np.count_nonzero(from_x) < from_x.size:
+        squares = np.where(from_x[:, None], squares, squares[::-1])
+    return Piece(rows, squares, speed)
 
 
 def _hyperbolic(rows: Ints, delta: Floats, cs: Floats, ce: Floats, rule: Rule) -> list[Piece]:
@@ -128,5 +125,5 @@ def _hyperbolic(rows: Ints, delta: Floats, cs: Floats, ce: Floats, rule: Rule) -
         c = root[:, None] * np.sinh(tau)
         c2 = c * c
         speed = 2.0 * c * np.sqrt(root[:, None] ** 2 + c2) * width
-        out.append(Piece(rows, c2, (1.0 - c) * (1.0 + c), speed))
+        out.append(Piece(rows, np.array([c2, (1.0 - c) * (1.0 + c)]), speed))
     return out

@@ -18,6 +18,8 @@ SMALLEST_TAIL = 1e-12
 
 def numbers(name: str, value: ArrayLike) -> Floats:
     """`value` as an array of floats without NaN."""
+    if type(value) is float and value == value:  # the usual case, at once
+        return np.array(value)
     try:
         if np.iscomplexobj(value):
             raise TypeError
@@ -31,12 +33,12 @@ def numbers(name: str, value: ArrayLike) -> Floats:
 
 def within(name: str, value: ArrayLike, rule: str, good: Bools) -> None:
     """Raise unless `good` holds everywhere; `rule` completes the sentence "<name> must be ..."."""
-    if not good.all():
+    if np.count_nonzero(good) < good.size:
         raise InvalidInput(f"{name} must be {rule}, but got {_show(value, ~good)}.")
 
 
 def counts(name: str, value: ArrayLike) -> Ints:
-    if type(value) is int and 0 <= value <= MAX_COUNT:  # the usual case, at once
+    if isinstance(value, (int, np.integer)) and 0 <= value <= MAX_COUNT:  # the usual case, at once
         return np.array(value, dtype=np.int64)
     array = numbers(name, value)
     within(name, value, "a whole number, 0 or more", (array >= 0) & (array == np.floor(array)))
@@ -116,11 +118,12 @@ def prior(value: tuple[float, float]) -> tuple[float, float]:
 
 def broadcast(**arrays: Floats | Ints) -> tuple[int, ...]:
     """The common shape of named arrays."""
+    shapes = {a.shape for a in arrays.values()}
     try:
-        return np.broadcast_shapes(*(a.shape for a in arrays.values()))
+        return np.broadcast_shapes(*shapes) if len(shapes) > 1 else shapes.pop()
     except ValueError:
-        shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
-        raise InvalidInput(f"shapes must broadcast together, but got {shapes}.") from None
+        found = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
+        raise InvalidInput(f"shapes must broadcast together, but got {found}.") from None
 
 
 def _show(value: ArrayLike, bad: Bools) -> str:

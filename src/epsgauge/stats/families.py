@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -17,8 +18,7 @@ from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.lines import Names
 
 
-@dataclass(frozen=True)
-class Distribution:
+class Distribution(NamedTuple):
     """cdf, sf and pdf at one θ for each of n tallies."""
 
     cdf: Floats
@@ -81,7 +81,7 @@ class EpsAtDelta(Family):
         return self.delta
 
     def flat(self, shape: tuple[int, ...]) -> EpsAtDelta:
-        return EpsAtDelta(np.broadcast_to(self.delta, shape).ravel())
+        return EpsAtDelta(np.full(shape, self.delta).ravel())
 
     def pick(self, index: Ints) -> EpsAtDelta:
         return EpsAtDelta(self.delta[index])
@@ -90,8 +90,7 @@ class EpsAtDelta(Family):
         return region.log_ratio_max(x, x_up, y, y_up, self.delta)
 
     def distribution(self, names: Names, theta: Floats) -> Distribution:
-        mass = lines.region_mass(names, theta, self.delta, along="eps")
-        return Distribution(mass.inside, mass.outside, mass.growth)
+        return Distribution(*lines.region_mass(names, theta, self.delta, along="eps"))
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class DeltaAtEps(Family):
         return self.eps
 
     def flat(self, shape: tuple[int, ...]) -> DeltaAtEps:
-        return DeltaAtEps(np.broadcast_to(self.eps, shape).ravel())
+        return DeltaAtEps(np.full(shape, self.eps).ravel())
 
     def pick(self, index: Ints) -> DeltaAtEps:
         return DeltaAtEps(self.eps[index])
@@ -122,8 +121,7 @@ class DeltaAtEps(Family):
         return region.largest_gap(x, x_up, y, y_up, self.eps)
 
     def distribution(self, names: Names, theta: Floats) -> Distribution:
-        mass = lines.region_mass(names, self.eps, theta, along="delta")
-        return Distribution(mass.inside, mass.outside, mass.growth)
+        return Distribution(*lines.region_mass(names, self.eps, theta, along="delta"))
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ class GaussianEps(Family):
         return self.delta
 
     def flat(self, shape: tuple[int, ...]) -> GaussianEps:
-        return GaussianEps(np.broadcast_to(self.delta, shape).ravel())
+        return GaussianEps(np.full(shape, self.delta).ravel())
 
     def pick(self, index: Ints) -> GaussianEps:
         return GaussianEps(self.delta[index])

@@ -27,7 +27,7 @@ def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
         inside, outside, density = (np.concatenate(p) for p in zip(*parts, strict=True))
         return inside, outside, density
 
-    ax, bx, nx, xlow, xhigh, x_mean, ay, by, ny, ylow, yhigh, y_mean = names.fields[:, [0, 3]].reshape(12, 2 * n)
+    ax, bx, nx, xlow, xhigh, x_mean, ay, by, ny, ylow, yhigh, y_mean = names.fields[:, :, [0, 3]].reshape(12, 2 * n)
     m = np.tile(mu, 2)
     rule = gauss_legendre(NODES)
     start = np.maximum(_edge(ax, xlow), -m + _edge(by, yhigh))

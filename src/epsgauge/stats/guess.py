@@ -1,4 +1,4 @@
-"""A rough quantile of each posterior, to start Newton from: quantiles of a few points spread like the rates."""
+"""Rough quantiles of each posterior, to start a search from: quantiles of a few points spread like the rates."""
 
 from __future__ import annotations
 
@@ -7,61 +7,58 @@ from functools import cache
 import numpy as np
 from scipy import special
 
-from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.arrays import Floats
 from epsgauge.stats.families import Family
 
-POINTS = 64
+POINTS = 128
 # Tallies worked on at once: few enough that the temporaries stay in the cache.
 BLOCK = 512
 
 
 @cache
-def _spread() -> tuple[Floats, Floats]:
-    """Standard normal points in two dimensions, from a rank-1 lattice."""
+def _spread() -> Floats:
+    """Standard normal points in two dimensions, from a rank-1 lattice, one row a dimension; the first ascends."""
     k = np.arange(POINTS) + 0.5
     golden = 0.7548776662466927  # the generalised golden ratio's R2 sequence
-    return special.ndtri(k / POINTS), special.ndtri((k * golden) % 1.0)
+    out: Floats = special.ndtri(np.array([k / POINTS, (k * golden) % 1.0]))
+    return out
 
 
-def rough_quantile(
-    family: Family, fnr: tuple[Floats, Floats], fpr: tuple[Floats, Floats], index: Ints, z: Floats
-) -> Floats:
-    """About the Φ(z) quantile of θ for tallies `index` with these Beta shapes, one z each."""
-    if len(z) > BLOCK:
-        blocks = [slice(i, i + BLOCK) for i in range(0, len(z), BLOCK)]
-        return np.concatenate([rough_quantile(family, fnr, fpr, index[b], z[b]) for b in blocks])
-    u, v = _spread()
-    x, x_up = _logit_normal(fnr[0][index], fnr[1][index], u)
-    y, y_up = _logit_normal(fpr[0][index], fpr[1][index], v)
-    theta = family.pick(index[:, None]).of_rates(x, x_up, y, y_up)
+def rough_quantiles(family: Family, shapes: Floats, z: Floats) -> Floats:
+    """About the Φ(z) quantiles of θ for n tallies.
+
+    `shapes` (2, 2, n) are a of FNR and of FPR, then b of both; z (any, n) has a column for each tally.
+    """
+    n = z.shape[1]
+    if n > BLOCK:
+        blocks = [np.arange(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
+        return np.concatenate([rough_quantiles(family.pick(b), shapes[..., b], z[:, b]) for b in blocks], axis=1)
+    spread = _spread()
+    logit = _logits(shapes, spread)
+    (x, y), (x_up, y_up) = special.expit(logit), special.expit(-logit)
+    theta = family.pick(np.arange(n)[:, None]).of_rates(x, x_up, y, y_up)
     theta.sort(axis=1)
 
     # between neighbours inside, a longer lever beyond the last point
     place = special.ndtr(z) * POINTS - 0.5
-    left = np.clip(np.floor(place), 0, POINTS - 2).astype(np.int64)
+    left = np.minimum(np.maximum(place, 0.0), POINTS - 2.0).astype(np.int64)
     right = left + 1
     left = np.where(place > POINTS - 2, POINTS - 12, left)
     right = np.where(place < 1, 11, right)
-    rows = np.arange(len(z))
+    rows = np.arange(n)
     low, high = theta[rows, left], theta[rows, right]
-    grid = u  # the sorted normal points are the probits of (k + ½)/n
+    grid = spread[0]  # the probits of (k + ½)/n
     guess = low + (high - low) * (z - grid[left]) / (grid[right] - grid[left])
     guess = np.where(np.isfinite(guess), guess, 1.0)
     smallest = 0.02 * theta[:, POINTS // 2] + 1e-9
-    return np.clip(guess, smallest, 0.999 * family.top)
+    return np.minimum(np.maximum(guess, smallest), 0.999 * family.top)
 
 
-def _logit_normal(a: Floats, b: Floats, z: Floats) -> tuple[Floats, Floats]:
-    """Beta(a, b) and its complement at normal points, with the right mean and variance of its logit, roughly."""
-    mean = _digamma(a) - _digamma(b)
-    sd = np.sqrt(_trigamma(a) + _trigamma(b))
-    logit = mean[:, None] + sd[:, None] * z
-    return special.expit(logit), special.expit(-logit)
-
-
-def _digamma(a: Floats) -> Floats:
-    return np.log(a) - 1 / (2 * a) - 1 / (12 * a * a)
-
-
-def _trigamma(a: Floats) -> Floats:
-    return 1 / a + 1 / (2 * a * a) + 1 / (6 * a * a * a)
+def _logits(shapes: Floats, z: Floats) -> Floats:
+    """Logits of both rates at normal points, with the right mean, variance and skewness (Cornish and Fisher)."""
+    first, second, third = special.psi(shapes), special.zeta(2.0, shapes), special.zeta(3.0, shapes)  # polygammas
+    variance = second[0] + second[1]
+    bend = (third[1] - third[0]) / (3.0 * variance)
+    z = z[:, None]
+    out: Floats = (first[0] - first[1])[..., None] + np.sqrt(variance)[..., None] * z + bend[..., None] * (z * z - 1.0)
+    return out

@@ -14,7 +14,7 @@ Kind = Literal["credible", "guaranteed", "estimate"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Interval:
-    """[low, high] at `level`; `kind` says what the level means (see `epsgauge.stats.methods`)."""
+    """[low, high] at `level`; `kind` says what the level means (see `epsgauge.methods`)."""
 
     low: float | Floats
     high: float | Floats

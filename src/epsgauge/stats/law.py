@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy import special
 
 from epsgauge.stats import roots
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.families import Distribution, Family
-from epsgauge.stats.guess import rough_quantile
+from epsgauge.stats.guess import rough_quantiles
 from epsgauge.stats.lines import Names
+
+# Where a search starts, on the scale of probits, around the rough quantile: about as far as that is wrong.
+AROUND = np.array([-0.1, 0.1])
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,10 @@ class Law:
     def _names(self) -> Names:
         return Names.of(self.fnr, self.fpr)
 
+    @cached_property
+    def _shapes(self) -> Floats:
+        return np.array([[self.fnr[0], self.fpr[0]], [self.fnr[1], self.fpr[1]]])
+
     def at(self, theta: Floats, index: Ints) -> Distribution:
         """cdf, sf and pdf of laws `index` at `theta`, 0 ≤ theta < family.top."""
         return self.family.pick(index).distribution(self._names.pick(index), theta)
@@ -33,19 +41,21 @@ class Law:
     def quantile(self, p: Floats, q: Floats, index: Ints) -> Floats:
         """The smallest θ with cdf ≥ p of laws `index`; q = 1 − p is given too, so that either tail is exact."""
         out = np.where(p == 1, self.family.top, 0.0)
-        inner = np.flatnonzero(np.minimum(p, q) > 0)
+        inner = (np.minimum(p, q) > 0).nonzero()[0]
         if inner.size:
-            p, q, laws = p[inner], q[inner], index[inner]
-            start = rough_quantile(self.family, self.fnr, self.fpr, laws, roots.probit(p, q))
-            out[inner] = roots.solve(
-                lambda theta, rows: self.at(theta, laws[rows]), p=p, q=q, start=start, top=self.family.top
-            )
+            z, laws = roots.probit(p[inner], q[inner]), index[inner]
+            start = rough_quantiles(self.family.pick(laws), self._shapes[..., laws], np.add.outer(AROUND, z))
+            out[inner] = self._solve(z, laws, start)
         return out
 
     def ends(self, alpha: float) -> tuple[Floats, Floats]:
         """The α/2 and 1 − α/2 quantiles of every law, solved together (Eq. 4 of the paper)."""
         n = len(self.fnr[0])
-        tail, rest = np.full(n, alpha / 2), np.full(n, 1.0 - alpha / 2)
-        both = np.tile(np.arange(n), 2)
-        out = self.quantile(np.concatenate([tail, rest]), np.concatenate([rest, tail]), both)
+        laws, z = np.arange(n), np.full(n, special.ndtri(alpha / 2))
+        both = np.array([z, -z])
+        start = rough_quantiles(self.family, self._shapes, np.add.outer(AROUND, both).reshape(4, n))
+        out = self._solve(both.ravel(), np.concatenate([laws, laws]), start.reshape(2, 2 * n))
         return out[:n], out[n:]
+
+    def _solve(self, z: Floats, laws: Ints, start: Floats) -> Floats:
+        return roots.solve(lambda theta, rows: self.at(theta, laws[rows]), z, start=start, top=self.family.top)

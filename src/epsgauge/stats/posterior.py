@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
@@ -18,7 +19,7 @@ from epsgauge.stats.interval import Interval
 from epsgauge.stats.joint import Joint
 from epsgauge.stats.law import Law
 from epsgauge.stats.quadrature import gauss_legendre
-from epsgauge.stats.tally import Tally
+from epsgauge.stats.tally import CELLS, Tally
 
 Prior = tuple[float, float]
 JEFFREYS: Prior = (0.5, 0.5)
@@ -45,7 +46,7 @@ def estimate_mu(tally: Tally, *, prior: Prior = JEFFREYS) -> Posterior:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior:
+class Posterior(Printed):
     """Distribution of a quantity given a tally; made by `estimate`, `estimate_delta` and `estimate_mu`.
 
     Methods broadcast their argument against the shape of the tally, as SciPy's distributions do.
@@ -54,12 +55,15 @@ class Posterior:
     tally: Tally
     family: Family
     prior: Prior = JEFFREYS
+    shape: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", checks.prior(self.prior))
+        if self.prior is not JEFFREYS:
+            object.__setattr__(self, "prior", checks.prior(self.prior))
         if not isinstance(self.tally, Tally):
             raise InvalidInput(f"tally must be a Tally, but got {self.tally!r}. Use eg.Tally(tp=, tn=, fp=, fn=).")
-        checks.broadcast(tally=self.tally.tp, **{self.family.parameter_name: self.family.parameter})
+        shape = checks.broadcast(tally=self.tally.tp, **{self.family.parameter_name: self.family.parameter})
+        object.__setattr__(self, "shape", shape)
 
     # What it is of
 
@@ -67,14 +71,10 @@ class Posterior:
     def quantity(self) -> str:
         return self.family.quantity
 
-    @cached_property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.tally.shape, self.family.parameter.shape)
-
     def __getitem__(self, index: Any) -> Posterior:
         if not self.shape:
             raise InvalidInput("this posterior is of one tally and cannot be indexed.")
-        cells = {c: np.broadcast_to(getattr(self.tally, c), self.shape)[index] for c in ("tp", "tn", "fp", "fn")}
+        cells = {c: np.broadcast_to(getattr(self.tally, c), self.shape)[index] for c in CELLS}
         picked = np.arange(math.prod(self.shape)).reshape(self.shape)[index]
         return Posterior(Tally(**cells), self.family.flat(self.shape).pick(picked), self.prior)
 
@@ -184,21 +184,6 @@ class Posterior:
         at = f"Posterior of {self.family.symbol}{self.family.given}"
         return f"<{at} given {self.tally!r}>"
 
-    def __str__(self) -> str:
-        from epsgauge.stats.summary import summarise  # it needs this class
-
-        return repr(self) if self.shape else summarise(self)
-
-    def _repr_html_(self) -> str:
-        from epsgauge.reporting.display import html  # it needs this class
-
-        return html(self)
-
-    def __rich__(self) -> Any:
-        from epsgauge.reporting.display import rich
-
-        return rich(self)
-
     def _only_one(self, what: str) -> None:
         if self.shape:
             raise InvalidInput(
@@ -210,9 +195,12 @@ class Posterior:
     @cached_property
     def _shapes(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
         """Shapes of the Beta posteriors of FNR and FPR (Eq. 2 of the paper)."""
-        a, b = self.prior
-        t = {c: np.broadcast_to(getattr(self.tally, c), self.shape).ravel() for c in ("tp", "tn", "fp", "fn")}
-        return (t["fn"] + a, t["tp"] + b), (t["fp"] + a, t["tn"] + b)
+        (a, b), t = self.prior, self.tally
+        cells: list[Any] = [t.fn + a, t.tp + b, t.fp + a, t.tn + b]
+        if t.shape != self.shape:
+            cells = [np.broadcast_to(cell, self.shape) for cell in cells]
+        fn, tp, fp, tn = (cell.ravel() for cell in cells)
+        return (fn, tp), (fp, tn)
 
     @cached_property
     def _law(self) -> Law:

@@ -15,16 +15,16 @@ BLOCK = 48
 
 @dataclass(frozen=True)
 class Rule:
-    """Nodes and weights on [0, 1], and the matrix that integrates from 0 to each node."""
+    """Nodes and weights on [0, 1], and the matrix that turns a row of values into integrals from 0 to each node."""
 
     nodes: Floats
     weights: Floats
-    antiderivative: Floats
+    inner: Floats
 
 
 @cache
 def gauss_legendre(n: int) -> Rule:
-    """The n-point rule; its antiderivative is exact for polynomials up to degree n − 1."""
+    """The n-point rule; the inner integral is exact for polynomials up to degree n − 1."""
     x, w = np.polynomial.legendre.leggauss(n)
     p = np.polynomial.legendre.legvander(x, n)  # P_k at the nodes, k = 0..n
     k = np.arange(1, n)
@@ -32,16 +32,15 @@ def gauss_legendre(n: int) -> Rule:
     integral[:, 0] = 1.0 + x
     integral[:, 1:] = (p[:, 2:] - p[:, : n - 1]) / (2 * k + 1)
     to_coefficients = (np.arange(n) + 0.5)[:, None] * (p[:, :n] * w[:, None]).T
-    return Rule((1.0 + x) / 2, w / 2, 0.5 * (integral @ to_coefficients))
+    return Rule((1.0 + x) / 2, w / 2, 0.5 * (integral @ to_coefficients).T)
 
 
 def nested(rule: Rule, outer: Floats, inner: Floats) -> Floats:
     """∫ outer(s) ∫_0^s inner(s') ds' ds over [0, 1], row by row."""
-    out = np.empty(len(outer))
-    weighted = outer * rule.weights
-    for i in range(0, len(out), BLOCK):
-        rows = slice(i, i + BLOCK)
-        out[rows] = np.einsum("ij,ij->i", weighted[rows], inner[rows] @ rule.antiderivative.T)
+    n = len(outer)
+    if n > BLOCK:
+        return np.concatenate([nested(rule, outer[i : i + BLOCK], inner[i : i + BLOCK]) for i in range(0, n, BLOCK)])
+    out: Floats = (outer * (inner @ rule.inner)) @ rule.weights
     return out
 
 

@@ -64,16 +64,10 @@ def eps_of_rates(fnr: ArrayLike, fpr: ArrayLike, *, delta: ArrayLike) -> Floats:
 def log_ratio_max(x: Floats, x_up: Floats, y: Floats, y_up: Floats, delta: Floats) -> Floats:
     """`eps_of_rates` for rates given with their complements, so that a rate near 1 keeps its digits."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratios = [
-            (y_up - delta, x),
-            (x_up - delta, y),
-            (y - delta, x_up),
-            (x - delta, y_up),
-        ]
-        best = np.zeros(np.broadcast_shapes(*(np.shape(q) for pair in ratios for q in pair)))
-        for top, bottom in ratios:
-            best = np.maximum(best, np.where(top > 0, np.log(np.maximum(top, 0.0) / bottom), 0.0))
-    return best
+        best = np.fmax((y_up - delta) / x, 1.0)  # which passes over 0/0
+        for top, bottom in ((x_up, y), (y, x_up), (x, y_up)):
+            best = np.fmax(best, (top - delta) / bottom)
+        return np.log(best)
 
 
 def delta_of_rates(fnr: ArrayLike, fpr: ArrayLike, *, eps: ArrayLike) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -18,90 +17,80 @@ FLOOR = 1e-17
 # Stop when the probit at the last point is this close to the target: what Newton leaves is its square.
 CLOSE = 1e-6
 # Or when the product of the distances of the last two points is this small, as the cubic leaves its square / 24 ...
-CLOSE_TWICE = 3e-6
+CLOSE_TWICE = 1e-6
 # ... and what the cubic adds to the parabola is this small against θ: its own error is of the next order.
-CUBIC_TERM = 1e-8
+CUBIC_TERM = 1e-9
 MAX_STEPS = 200
+SQRT_TAU = np.sqrt(2 * np.pi)
 
 
-def solve(evaluate: Evaluate, *, p: Floats, q: Floats, start: Floats, top: float) -> Floats:
-    """The smallest θ ≥ 0 with cdf ≥ p, for 0 < p < 1; q = 1 − p is given too, so that either tail is exact.
+def solve(evaluate: Evaluate, z: Floats, *, start: Floats, top: float) -> Floats:
+    """The smallest θ ≥ 0 with cdf ≥ Φ(z).
 
-    `evaluate(theta, index)` gives the distribution of problems `index` at `theta`.
+    `evaluate(theta, index)` gives the distribution of problems `index` at `theta`. `start` has two rows of points, best
+    on either side of the root. They are evaluated together, as that takes hardly longer than one of them.
     """
-    out = np.empty_like(start)
-    todo, theta, z_wanted = np.arange(start.size), start, probit(p, q)
-    low = np.full_like(start, -1.0)  # the root is above it; −1 as long as 0, which may have mass, is not ruled out
-    high = np.full_like(start, top)
-    old: Point | None = None
-    for _ in range(MAX_STEPS):
-        d = evaluate(theta, todo)
-        # the side is decided on whichever of cdf and sf is small
-        below = np.where(p < 0.5, d.cdf < p, d.sf > q)
-        low, high = np.where(below, theta, low), np.where(below, high, theta)
-        point, usable = _point(theta, d)
-        miss = np.abs(z_wanted - point.z)
-        step, done = theta + (z_wanted - point.z) * point.slope, miss <= CLOSE
-        if old is not None:
-            cubic, term, two = _cubic(z_wanted, old, point)
-            two &= (cubic > low) & (cubic < high)
-            step = np.where(two, cubic, step)
-            done |= two & (miss * np.abs(z_wanted - old.z) <= CLOSE_TWICE) & (np.abs(term) <= CUBIC_TERM * step)
-        inside = usable & (step >= np.maximum(low, 0.0)) & (step <= high)
-        done |= np.abs(step - theta) <= 4e-16 * theta  # no number in between
+    out, todo = np.empty(z.size), np.arange(z.size)
+    points = _points(start.ravel(), evaluate(start.ravel(), np.concatenate([todo, todo]))).reshape(3, 2, -1)
+    below = points[1] < z
+    # the root is above low, which is −1 as long as 0, which may have mass, is not ruled out
+    low, high = np.maximum(*np.where(below, start, -1.0)), np.minimum(*np.where(below, top, start))
+    first, second = np.abs(points[1] - z)
+    old, new = np.where(first < second, points[:, ::-1], points).swapaxes(0, 1)
+    for k in range(MAX_STEPS):
+        theta = new[0]
+        step, done = _step(z, old, new, low, high)
+        inside = (new[2] > 0) & (step >= np.maximum(low, 0.0)) & (step <= high)
+        if k > 2:  # a tail so small that it has no digits: is there a number in between?
+            done |= np.abs(step - theta) <= 4e-16 * theta
         done &= inside
-        if not inside.all():
+        if np.count_nonzero(inside) < inside.size:
             halfway = np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * theta + 1.0)
             step = np.where(inside, step, np.where(low < 0, 0.0, halfway))
             done |= (high - low <= 4e-16 * low) | ((high == 0) & (low < 0))
             step = np.where(high == 0, 0.0, step)
-        old, theta = point, step
-        if done.any():
-            out[todo[done]] = theta[done]
-            keep = ~done
-            if not keep.any():
+        if np.count_nonzero(done):
+            out[todo[done]] = step[done]
+            todo, keep = todo[~done], ~done
+            if not todo.size:
                 return out
-            todo, old = todo[keep], Point(*(a[keep] for a in old))
-            theta, z_wanted, p, q, low, high = (a[keep] for a in (theta, z_wanted, p, q, low, high))
+            new, step, z, low, high = new[:, keep], step[keep], z[keep], low[keep], high[keep]
+        old, new = new, _points(step, evaluate(step, todo))
+        below = new[1] < z
+        low, high = np.where(below, step, low), np.where(below, high, step)
     raise ArithmeticError("a quantile did not converge")  # a defect of ours, never of the input
 
 
 def probit(p: Floats, q: Floats) -> Floats:
     """Φ⁻¹(p) from whichever of p and q = 1 − p is smaller."""
-    low = p < q
-    z: Floats = special.ndtri(np.where(low, p, q))
-    return np.where(low, z, -z)
+    z: Floats = np.copysign(special.ndtri(np.minimum(p, q)), p - q)
+    return z
 
 
-class Point(NamedTuple):
-    """A point of the inverse function: θ, its probit z, and dθ/dz, which is 0 where it cannot be used."""
-
-    theta: Floats
-    z: Floats
-    slope: Floats
-
-
-def _point(theta: Floats, d: Distribution) -> tuple[Point, Bools]:
-    """The point at `theta`, and whether the cdf says more there than on which side the root is."""
+def _points(theta: Floats, d: Distribution) -> Floats:
+    """Points of the inverse function, in three rows: θ, its probit z, and dθ/dz, or 0 where z says only which side."""
     small = np.minimum(d.cdf, d.sf)
     usable = (small > FLOOR) & (d.pdf > 0)
-    z = special.ndtri(np.maximum(small, FLOOR))
-    z = np.where(d.cdf < d.sf, z, -z)
-    slope = np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * np.where(usable, d.pdf, np.inf))
-    return Point(theta, z, slope), usable
+    z = np.copysign(special.ndtri(np.maximum(small, FLOOR)), d.cdf - d.sf)
+    return np.array([theta, z, np.exp(-0.5 * z * z) / np.where(usable, SQRT_TAU * d.pdf, np.inf)])
 
 
-def _cubic(z: Floats, old: Point, new: Point) -> tuple[Floats, Floats, Bools]:
-    """The inverse function at z by the cubic through two points with their slopes, and whether there are two.
+def _step(z: Floats, old: Floats, new: Floats, low: Floats, high: Floats) -> tuple[Floats, Bools]:
+    """The inverse function at z, and whether that is close enough.
 
-    Between them: how far the cubic is from the parabola through both points with the slope of the new one.
+    By the cubic through two points with their slopes or, where there are no two, by Newton. `term` is how far the cubic
+    is from the parabola through both points with the slope of the new one.
     """
-    gap = new.z - old.z
-    two = (old.slope > 0) & (new.slope > 0) & (np.abs(gap) > 1e-7)
+    ahead, gap = z - new[1], new[1] - old[1]
+    miss = np.abs(ahead)
+    two = (np.minimum(old[2], new[2]) > 0) & (np.abs(gap) > np.maximum(miss / 3, 1e-7))
     gap = np.where(two, gap, 1.0)
-    u = (z - new.z) / gap  # 0 at the new point, −1 at the old one
-    two &= np.abs(u) < 3
-    chord = (new.theta - old.theta) / gap
-    parabola = new.theta + gap * u * (new.slope + u * (new.slope - chord))
-    term = gap * u * u * (1.0 + u) * (new.slope - 2 * chord + old.slope)
-    return parabola + term, term, two
+    u = ahead / gap  # 0 at the new point, −1 at the old one
+    turn = new[2] - (new[0] - old[0]) / gap
+    term = ahead * u * (1.0 + u) * (turn + turn + old[2] - new[2])
+    newton = new[0] + ahead * new[2]
+    cubic = newton + ahead * u * turn + term
+    two &= (cubic > low) & (cubic < high)
+    step = np.where(two, cubic, newton)
+    close = two & (miss * np.abs(z - old[1]) <= CLOSE_TWICE) & (np.abs(term) <= CUBIC_TERM * step)
+    return step, close | (miss <= CLOSE)

@@ -9,9 +9,10 @@ import numpy as np
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Bools, Floats
+from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import EpsAtDelta
-from epsgauge.stats.methods import QUICK, Counted, Counts
 from epsgauge.stats.posterior import JEFFREYS, Prior
+from epsgauge.stats.quick import quick
 
 # Beyond this nobody trains models.
 MAX_SAMPLES = 10**8
@@ -35,11 +36,12 @@ def sample_size(
     `level`. The attack is given by its balanced `accuracy` (FNR = FPR) or by both rates. The counts are the
     expected ones, not rounded, and N is rounded to the nearest whole number: it is for planning.
 
-    >>> [sample_size(accuracy=0.6, half_width=0.15, delta=1e-5, method=m) for m in QUICK]
+    >>> wanted = dict(accuracy=0.6, half_width=0.15, delta=1e-5)
+    >>> [sample_size(**wanted, method=m) for m in ("bayes", "jeffreys", "clopper-pearson")]
     [544, 1423, 1478]
     """
     x, y = _assumed_rates(accuracy, fnr, fpr)
-    chosen, prior = _method(method), checks.prior(prior)
+    chosen, prior = quick(method), checks.prior(prior)
     alpha, family = 1.0 - checks.level(level), _family(delta)
     name, value = ("lower_bound", lower_bound) if half_width is None else ("half_width", half_width)
     if value is None or (half_width is not None and lower_bound is not None):
@@ -69,17 +71,11 @@ def largest_eps(
     """
     n = checks.one("n_samples", checks.counts("n_samples", n_samples))
     counts = _expected(np.array([n]), 0.0, 0.0)
-    return float(_method(method).lower_bound(_family(delta), counts, 1.0 - checks.level(level), checks.prior(prior))[0])
+    return float(quick(method).lower_bound(_family(delta), counts, 1.0 - checks.level(level), checks.prior(prior))[0])
 
 
 def _family(delta: float) -> EpsAtDelta:
     return EpsAtDelta(np.array([checks.one("delta", checks.delta(delta))]))
-
-
-def _method(name: str) -> Counted:
-    if name not in QUICK:
-        raise InvalidInput(f"method must be one of {', '.join(QUICK)}, but got {name!r}.")
-    return QUICK[name]
 
 
 def _expected(n: Floats, x: float, y: float) -> Counts:

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from epsgauge.display import Displayed
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 
+CELLS = ("tp", "tn", "fp", "fn")
+
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Tally:
+class Tally(Displayed):
     """Counts of guesses; a positive is b = 1. Arrays broadcast, and give a posterior of arrays.
 
     >>> Tally(tp=31, tn=996, fp=5, fn=968)
@@ -30,7 +33,7 @@ class Tally:
         cells = {name: checks.counts(name, value) for name, value in (("tp", tp), ("tn", tn), ("fp", fp), ("fn", fn))}
         shape = checks.broadcast(**cells)
         for name, cell in cells.items():
-            full = np.array(np.broadcast_to(cell, shape))
+            full = cell if cell.shape == shape else np.array(np.broadcast_to(cell, shape))
             full.flags.writeable = False
             object.__setattr__(self, name, full)
 
@@ -87,25 +90,15 @@ class Tally:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        return all(np.array_equal(getattr(self, c), getattr(other, c)) for c in ("tp", "tn", "fp", "fn"))
+        return all(np.array_equal(getattr(self, c), getattr(other, c)) for c in CELLS)
 
     def __hash__(self) -> int:
-        return hash(tuple(getattr(self, c).tobytes() for c in ("tp", "tn", "fp", "fn")))
+        return hash(tuple(getattr(self, c).tobytes() for c in CELLS))
 
     def __repr__(self) -> str:
         if self.shape:
             return f"Tally(<{' × '.join(map(str, self.shape))} tallies>)"
         return f"Tally(tp={self.tp}, tn={self.tn}, fp={self.fp}, fn={self.fn})"
-
-    def _repr_html_(self) -> str:
-        from epsgauge.reporting.display import html  # it needs this class
-
-        return html(self)
-
-    def __rich__(self) -> Any:
-        from epsgauge.reporting.display import rich
-
-        return rich(self)
 
 
 def _share(part: Ints, whole: Ints) -> Floats:

@@ -13,10 +13,11 @@ from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
 from epsgauge.trainers import models, optimisers
+from epsgauge.trainers.protocol import Group
 from epsgauge.trainers.recipe import Recipe
 from epsgauge.trainers.stacked.chain import chain, supports
 from epsgauge.trainers.stacked.engine import fit_many
-from epsgauge.trainers.stacked.group import Group, group_for, width_for
+from epsgauge.trainers.stacked.group import group_for, width_for
 from epsgauge.trainers.stacked.plain import PlainRecipe
 from epsgauge.trainers.streams import streams, torch_seeded
 from epsgauge.trainers.tensors import device_of, tensors

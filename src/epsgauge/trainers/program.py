@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any, Literal, get_args
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
@@ -18,6 +20,7 @@ from epsgauge.references import plan_folder
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
 from epsgauge.trainers import exchange
+from epsgauge.trainers.leaving import before_abrupt_end
 from epsgauge.trainers.points import arrays
 
 Format = Literal["csv", "npy"]
@@ -94,28 +97,18 @@ class Program:
 
         Output goes to a file and not to a pipe: a pipe that a stray process holds open is never at its end.
         """
-        try:
-            process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                cwd=plan_folder(),
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            raise InvalidInput(
-                f"command must be a program that can be started, but {arguments[0]!r}: {error}."
-            ) from None
+        process: subprocess.Popen[bytes] | None = None
         code: int | None = None
-        _running.add(process.pid)
         try:
+            with _ctrl_c_waits(), _starting:  # a program that runs is one that is known
+                process = _started(arguments, environment, output)
+                _running.add(process.pid)
             with suppress(subprocess.TimeoutExpired):
                 code = process.wait(self.timeout)
         finally:  # Ctrl-C comes here too
-            _kill_group(process)
-            _running.discard(process.pid)
+            if process is not None:
+                _kill_group(process)
+                _running.discard(process.pid)
         if code is None:
             raise ProgramFailed(
                 f"program {arguments[0]} must end within timeout = {self.timeout:g} seconds, but it was still running "
@@ -124,13 +117,48 @@ class Program:
         return code
 
 
+def _started(arguments: list[str], environment: dict[str, str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=plan_folder(),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"command must be a program that can be started, but {arguments[0]!r}: {error}.") from None
+
+
 _running: set[int] = set()  # leaders of process groups that this process has started
+_starting = threading.Lock()
 
 
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Hold Ctrl-C back until the block has ended; it comes to the main thread alone."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *what: came.append(what))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if came:
+            usual(*came[0])
+
+
+@before_abrupt_end
 def stop_all_programs() -> None:
-    """Before a process ends without its `finally` blocks."""
-    for leader in list(_running):
-        _kill(leader)
+    """Kill every program that this process has started."""
+    with _starting:
+        for leader in list(_running):
+            _kill(leader)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

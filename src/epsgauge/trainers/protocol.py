@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,7 +15,10 @@ from numpy.typing import ArrayLike
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.stats.arrays import Floats
-from epsgauge.trainers.stacked.group import Group
+
+# One loss a point; or channels by their names, with these losses as "loss". A channel with one row for each point is
+# about the points, and those of the pairs are kept; any other is about the model, and is kept as it is.
+Seen = ArrayLike | Mapping[str, ArrayLike]
 
 
 @runtime_checkable
@@ -30,14 +33,14 @@ class Trainer(Protocol):
 
     def train(self, data: Any, *, seed: int) -> Any: ...
 
-    def losses(self, model: Any, points: Any) -> ArrayLike: ...
+    def losses(self, model: Any, points: Any) -> Seen: ...
 
 
 @runtime_checkable
 class Observer(Protocol):
     """The same in one call, where training and evaluation cannot be told apart."""
 
-    def observe(self, data: Any, points: Any, *, seed: int) -> ArrayLike: ...
+    def observe(self, data: Any, points: Any, *, seed: int) -> Seen: ...
 
 
 @runtime_checkable
@@ -52,6 +55,14 @@ class Quietable(Protocol):
     """Can be had without its noise, for a control."""
 
     def without_noise(self) -> Any: ...
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Group:
+    """Shapes of a group of models that are trained together: they do not depend on the models that are in it."""
+
+    size: int
+    width: int  # of a padded batch
 
 
 @runtime_checkable
@@ -73,9 +84,9 @@ class Function:
 
     function: Any
 
-    def observe(self, data: Any, points: Any, *, seed: int, **more: Any) -> ArrayLike:
-        losses: ArrayLike = self.function(data, points, seed=seed, **more)
-        return losses
+    def observe(self, data: Any, points: Any, *, seed: int, **more: Any) -> Seen:
+        seen: Seen = self.function(data, points, seed=seed, **more)
+        return seen
 
 
 def as_trainer(thing: Any, name: str) -> Trainer | Observer:
@@ -123,34 +134,44 @@ def seed_everything(seed: int) -> None:
         sys.modules["torch"].manual_seed(seed % 2**63)
 
 
-def observed(trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int) -> Floats:
-    """Losses on `points` of a model trained on `data`, checked."""
+def observed(
+    trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int
+) -> dict[str, Floats]:
+    """What is seen of a model trained on `data`, by channel and checked; "loss" is its loss on each of `points`."""
     had_torch = "torch" in sys.modules
-    losses = _observed(trainer, data, points, n_points, seed=seed, size=size)
+    seen = _observed(trainer, data, points, n_points, seed=seed, size=size)
     if "torch" in sys.modules and not had_torch:
         # the training imported it, so that its generator was not seeded: this first model of a process is had again
-        losses = _observed(trainer, data, points, n_points, seed=seed, size=size)
-    return losses
+        seen = _observed(trainer, data, points, n_points, seed=seed, size=size)
+    return seen
 
 
-def _observed(trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int) -> Floats:
+def _observed(
+    trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int
+) -> dict[str, Floats]:
     seed_everything(seed)
     extra = {"size": size} if knows_size(trainer) else {}
     if isinstance(trainer, Trainer):
         raw = trainer.losses(trainer.train(data, seed=seed, **extra), points)
     else:
         raw = trainer.observe(data, points, seed=seed, **extra)
-    return checked_losses(raw, n_points)
+    return checked_channels(raw, n_points)
 
 
-def checked_losses(raw: Any, n_points: int) -> Floats:
-    """One finite float a point, or an error that says what came instead."""
-    if hasattr(raw, "detach"):  # a tensor, wherever it lives
-        raw = raw.detach().cpu().numpy()
-    try:
-        losses = np.array(raw, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"losses must be one float a point, but got {type(raw).__name__}.") from None
+def checked_channels(raw: Any, n_points: int) -> dict[str, Floats]:
+    """Finite numbers, one loss for each point, or an error that says what came instead."""
+    given = dict(raw) if isinstance(raw, Mapping) else {"loss": raw}
+    if "loss" not in given:
+        raise InvalidInput(
+            f'channels must have "loss", one float for each point, but got {", ".join(map(str, given)) or "none"}.'
+        )
+    for name in given:
+        if not (isinstance(name, str) and name.isidentifier()) or name == "reference":
+            raise InvalidInput(
+                f'the name of a channel must be letters, digits and _, and not "reference", which holds the losses on '
+                f"reference points, but got {name!r}."
+            )
+    losses = _floats(given.pop("loss"), "losses must be one float a point")
     if losses.shape != (n_points,):
         raise InvalidInput(f"losses must be one float for each of the {n_points} points, but got shape {losses.shape}.")
     bad = ~np.isfinite(losses)
@@ -160,4 +181,22 @@ def checked_losses(raw: Any, n_points: int) -> Floats:
             f"losses must be finite, but {int(bad.sum())} of {n_points} are not (the first is {losses[where]} at point "
             f"{where}). The training may have diverged: try a smaller learning rate, or clip the loss."
         )
-    return losses
+    channels = {"loss": losses}
+    for name, values in given.items():
+        channels[name] = _floats(values, f"channel {name} must be an array of floats")
+        wrong = int(np.count_nonzero(~np.isfinite(channels[name])))
+        if wrong:
+            raise InvalidInput(
+                f"channel {name} must be finite, but {wrong} of its {channels[name].size} numbers are not. Give what "
+                "is not known a number of its own."
+            )
+    return channels
+
+
+def _floats(raw: Any, rule: str) -> Floats:
+    if hasattr(raw, "detach"):  # a tensor, wherever it lives
+        raw = raw.detach().cpu().numpy()
+    try:
+        return np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{rule}, but got {type(raw).__name__}.") from None

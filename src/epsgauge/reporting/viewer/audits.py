@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
 from epsgauge.auditing.audit import Audit, audit_run
-from epsgauge.auditing.beyond import Beyond
-from epsgauge.auditing.in_order import failures
 from epsgauge.games.signals import Signals
 from epsgauge.reporting.viewer.runs import Stamp, stamp_of
 from epsgauge.runner.view import Run
@@ -27,7 +25,6 @@ class Declared:
     run: Run
     signals: Signals
     audit: Audit
-    beyond: Beyond  # its bounds that need more than counts
 
 
 class Audits:
@@ -43,17 +40,12 @@ class Audits:
             if key not in self._kept:
                 run = Run.open(path)
                 audit = audit_run(run)
-                self._kept[key] = Declared(key, run, _of_fit(run.signals(), audit), audit, _beyond(run, audit))
+                few = _of_fit(audit.signals or run.signals(), audit)
+                self._kept[key] = Declared(key, run, few, replace(audit, signals=None))
                 while len(self._kept) > KEPT:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
             return self._kept[key]
-
-
-def _beyond(run: Run, audit: Audit) -> Beyond:
-    cut = run.plan.n_fit
-    failed = failures(run, audit.judged, cut)
-    return Beyond(audit.judged, audit.guaranteed, failed, audit.settings, cut, run, audit.verdict.method)
 
 
 def _of_fit(signals: Signals, audit: Audit) -> Signals:

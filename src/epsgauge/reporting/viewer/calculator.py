@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from markupsafe import Markup
-
 from epsgauge.errors import InvalidInput
-from epsgauge.figures import bars, contours, density, ruler, web
-from epsgauge.reporting.viewer.render import page
+from epsgauge.figures.charts import CHARTS, charts_of
+from epsgauge.figures.subject import PENDING, Bar, Subject
+from epsgauge.methods.cautions import cautions_of
+from epsgauge.methods.intervals import Intervals, intervals_of
+from epsgauge.methods.table import QUICK, SHARPEST
+from epsgauge.reporting.viewer.pictures import parts_of
 from epsgauge.stats import checks
-from epsgauge.stats.cautions import cautions
-from epsgauge.stats.methods import QUICK, Intervals, intervals_of
 from epsgauge.stats.posterior import estimate
-from epsgauge.stats.tally import Tally
+from epsgauge.stats.tally import CELLS, Tally
 
-CELLS = {
-    "tp": "b = 1, guessed 1",
-    "fn": "b = 1, guessed 0",
-    "fp": "b = 0, guessed 1",
-    "tn": "b = 0, guessed 0",
-}
 # An attack of the paper, so that the page shows something before a count is typed.
 EXAMPLE = {"tp": "31", "tn": "996", "fp": "5", "fn": "968", "delta": "1e-5", "level": "0.9", "claimed": ""}
 MOST = 10**9
+SHOWN = [chart for chart in CHARTS.values() if "counts" in chart.of]
 
 
 @dataclass(frozen=True)
@@ -60,43 +55,23 @@ def typed(query: Mapping[str, str]) -> dict[str, str]:
 def intervals_now(question: Question, *, late: bool) -> Intervals:
     """Every method's interval; the exact one only where there is time for it."""
     posterior = estimate(question.tally, delta=question.delta)
-    return intervals_of(posterior, level=question.level, methods=(*QUICK, "exact") if late else QUICK)
+    return intervals_of(posterior, level=question.level, methods=(*QUICK, SHARPEST.name) if late else QUICK)
 
 
 def pictures(question: Question, result: Intervals) -> dict[str, str]:
-    """Of the counts alone."""
-    posterior, level, claimed = result.posterior, question.level, question.claimed
-    shown = [
-        density.Bar(bar.method, bar.label, bar.promise, bar.low, bar.high) for bar in bars.bars_of_counts(result).bars
-    ]
-    view = density.density(posterior, level=level, claimed=claimed, bars=shown)
-    draw: dict[str, Callable[[], str]] = {
-        "ruler": lambda: web.ruler(ruler.ruler_of_counts(result, claimed), prefix="ruler"),
-        "density": lambda: web.density(view, prefix="density"),
-        "bars": lambda: web.bars(_bars(result, claimed), prefix="bars"),
-        "contours": lambda: web.contours(contours.contours(posterior, level=level), prefix="contours"),
-    }
-    return {name: _drawn(make) for name, make in draw.items()}
-
-
-def _bars(result: Intervals, claimed: float | None) -> bars.Bars:
-    """With a place for the exact bound while it is computed."""
-    drawn = bars.bars_of_counts(result, claimed)
-    if any(bar.method == "exact" for bar in drawn.bars):
-        return drawn
-    waits = bars.MethodBar("exact", "Exact, pending", "guaranteed", 0.0, math.inf, (), "pending")
-    return replace(drawn, bars=(*drawn.bars, waits))
+    """The charts of the counts, by place; with room for the exact bound while it is computed."""
+    subject = Subject.of(result, claimed=question.claimed)
+    if not any(bar.method == SHARPEST.name for bar in subject.bars):
+        waits = Bar(SHARPEST.name, f"{SHARPEST.label}, pending", SHARPEST.promise, 0.0, math.inf, note=PENDING)
+        subject = replace(subject, bars=(*subject.bars, waits))
+    parts: dict[str, str] = {}
+    for chart in charts_of(subject):
+        parts |= parts_of(chart.drawn(subject))
+    return parts
 
 
 def warnings(result: Intervals) -> tuple[str, ...]:
-    return tuple(cautions(result))
-
-
-def _drawn(draw: Callable[[], str]) -> str:
-    try:
-        return Markup(draw())
-    except InvalidInput as reason:
-        return Markup(page("absent.html.j2", reason=str(reason)))
+    return tuple(cautions_of(result))
 
 
 def _whole(name: str, text: str) -> int:

@@ -1,32 +1,28 @@
-"""What sliders show: the declared audit with δ, level, threshold or method moved. It changes no verdict."""
+"""What sliders show: the declared audit with δ, level, threshold or method moved. A reading, which has no verdict."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from epsgauge.attacks import percentile as percentiles
 from epsgauge.auditing.audit import Audit
-from epsgauge.auditing.beyond import Beyond
-from epsgauge.auditing.level import Lost
-from epsgauge.auditing.rows import POOLED, AuditRow, Conditions, rows
-from epsgauge.auditing.settings import changed
-from epsgauge.auditing.verdict import Evidence
+from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.errors import InvalidInput
+from epsgauge.figures.subject import PENDING
+from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.facts import Lost
+from epsgauge.methods.method import Counted, Method, MethodRow
+from epsgauge.methods.table import METHODS
 from epsgauge.reporting.viewer.audits import Declared
-from epsgauge.scores.rules import Judged, firsts
-from epsgauge.scores.search import tally_at
-from epsgauge.stats.methods import METHODS, QUICK, intervals_of
-from epsgauge.stats.posterior import Posterior, estimate
+from epsgauge.settings import changed
+from epsgauge.stats.posterior import estimate
 
 EXPLORED = Lost("moved by hand after results were seen", rule=True)
 # Methods that a slider can ask for; the others come with the declared audit where it calls for them.
-OFFERED = ("exact", "clopper-pearson", "jeffreys", "bayes", "anytime")
+OFFERED = [name for name, method in METHODS.items() if method.sliders]
 
 
 @dataclass(frozen=True)
@@ -58,173 +54,105 @@ class Moved:
 
 @dataclass(frozen=True, eq=False)
 class Explored:
-    """An audit with some things moved; while `pending`, the bounds that take a moment are not in it."""
+    """A reading where the sliders are; while `pending`, the bounds that take a moment are not in it."""
 
-    audit: Audit
+    reading: Reading
     moved: Moved
     pending: bool
 
     @property
     def has_bound(self) -> bool:
-        return not math.isnan(self.audit.verdict.bound)
+        return self.reading.bound.value is not None
 
 
 def quick(declared: Declared, moved: Moved) -> Explored:
     """Everything but the bounds that take a moment."""
-    if not moved:
-        return Explored(declared.audit, moved, pending=False)
-    placed = _placed(declared, moved)
-    stays = moved.delta is None and moved.percentile is None and placed.method == declared.audit.verdict.method
-    bound = math.nan
-    if stays:  # which the level of the intervals leaves as it is
-        bound = declared.audit.verdict.bound
-    elif placed.method in QUICK:
-        bound = placed.bound
-    return Explored(placed.audit(placed.rows(tuple(QUICK)), bound), moved, pending=True)
+    return _explored(declared, moved, late=False)
 
 
 def late(declared: Declared, moved: Moved) -> Explored:
     """With all bounds, of the same guesses as the quick ones."""
+    return _explored(declared, moved, late=True)
+
+
+def _explored(declared: Declared, moved: Moved, *, late: bool) -> Explored:
+    """The same rows and the same choice of guesses as declared, at another place."""
+    base = declared.audit
     if not moved:
-        return Explored(declared.audit, moved, pending=False)
-    placed = _placed(declared, moved)
-    found = (*placed.rows((*QUICK, "exact")), *placed.beyond.rows(placed.conditions))
-    return Explored(placed.audit(found, placed.bound), moved, pending=False)
-
-
-@dataclass(frozen=True, eq=False)
-class _Placed:
-    """The declared audit where the sliders are: the same rows, the same choice of guesses, another place."""
-
-    declared: Declared
-    beyond: Beyond
-    posterior: Posterior
-    delta: float  # of the bound: that of the declared verdict until it is moved
-
-    @property
-    def method(self) -> str:
-        return self.beyond.method
-
-    @property
-    def conditions(self) -> Conditions:
-        """No row promises anything here; which rows there are is as declared."""
-        base, judged = self.declared.audit, self.beyond.judged
-        lost = replace(EXPLORED, stopping=base.lost is not None and base.lost.stopping)
-        return Conditions(judged.same_data, base.pairs_per_model, lost, judged.same_models)
-
-    def rows(self, methods: tuple[str, ...]) -> tuple[AuditRow, ...]:
-        """Of methods that need the four counts alone."""
-        result = intervals_of(self.posterior, level=self.beyond.settings.level, methods=methods)
-        return rows(result, self.beyond.one_each, self.conditions)
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        base = self.declared.audit
-        who, at = base.verdict.adversary, f"threshold {self.beyond.judged.threshold:.6g}"
-        if who.percentile is not None:
-            percentile = percentile_shown(self.declared, self.beyond.judged.threshold)
-            who, at = replace(who, percentile=percentile), f"percentile {percentile:.4g}"
-        who = replace(who, rule=f"{at} {EXPLORED.why}")
-        return self.beyond.evidence(METHODS[self.method], who, base.adjacency, by_mu=self.beyond.by_mu)
-
-    @property
-    def bound(self) -> float:
-        return self.evidence.bound(self.method, self.beyond.settings.verdict_level, self.delta)
-
-    def audit(self, found: Iterable[AuditRow], bound: float) -> Audit:
-        """With these rows, places for those that are pending, this bound, and no verdict on anything."""
-        base, there = self.declared.audit, {row.method: row for row in found}
-        names = dict.fromkeys((*(row.method for row in base.rows), self.method))  # no picture grows when the last come
-        claim = base.verdict.claim
-        verdict = replace(
-            base.verdict,
-            kind="no claim",
-            method=self.method,
-            promise="estimate",
-            delta=self.delta,
-            bound=bound,
-            claim=claim if claim is not None and claim.delta == self.delta else None,
-            tally=self.evidence.tally,
-            adversary=self.evidence.adversary,
-            mu=None,
-            guesses=self.evidence.guesses,
-        )
-        return replace(
-            base,
-            settings=self.declared.audit.settings.model_copy(
-                update={"delta": self.beyond.settings.delta, "level": self.beyond.settings.level}
-            ),
-            judged=self.beyond.judged,
-            posterior=self.posterior,
-            guaranteed=self.beyond.one_each,
-            rows=tuple(there.get(name) or _pending(name, self.beyond.judged) for name in names),
-            lower_bound=bound,
-            lower_bound_method=self.method,
-            verdict=verdict,
-        )
-
-
-def _placed(declared: Declared, moved: Moved) -> _Placed:
-    base, beyond = declared.audit, declared.beyond
-    settings = changed(base.settings, {k: v for k, v in _settings(moved).items() if v is not None})
-    judged, method = _judged(declared, moved), moved.method or base.verdict.method
-    if base.pairs_per_model > 1 or base.verdict.method in POOLED:  # which guesses count stays as it was chosen
-        which = beyond.pool.which
-        number = None if beyond.pool.counted else beyond.pool.guesses.n_guesses
-        settings = settings.model_copy(update={"pooled_guesses": which.guessed, "pooled_number": number})
-    return _Placed(
-        declared,
-        replace(
-            beyond,
-            judged=judged,
-            one_each=replace(base.guaranteed, guesses=judged.one_per_model),
-            settings=settings,
-            method=method,
-        ),
-        estimate(judged.tally, delta=settings.delta),
-        base.verdict.delta if moved.delta is None else moved.delta,
+        return Explored(base, moved, pending=False)
+    evidence = base.evidence
+    if moved.percentile is not None:
+        evidence = evidence.at(threshold_at(declared, moved.percentile))
+    place = {name: value for name, value in (("delta", moved.delta), ("level", moved.level)) if value is not None}
+    settings, method = changed(base.settings, place), base.judge if moved.method is None else METHODS[moved.method]
+    # no row promises anything here; which rows there are is as declared
+    facts = replace(base.facts, lost=replace(EXPLORED, stopping=base.facts.stopped), delta_declared=True)
+    shown = [METHODS.get(row.method, base.judge) for row in base.rows]
+    rows = []
+    for each in dict.fromkeys([*shown, method]):
+        form = each.form(evidence, by_mu=settings.by_mu)
+        found = None
+        if late or _is_quick(each):
+            found = form.row(evidence, facts, delta=settings.delta, level=settings.level)
+        rows.append(found or _pending(form, evidence))  # no picture grows when the last ones come
+    bound = _bound(declared, moved, evidence, method, late=late)
+    claim = base.claim if base.claim is not None and base.claim.delta == bound.delta else None
+    reading = Reading(
+        settings=settings,
+        evidence=evidence,
+        facts=facts,
+        posterior=estimate(evidence.tally, delta=settings.delta),
+        rows=tuple(rows),
+        bound=bound,
+        claim=claim,
+        adversary=base.adversary,
+        run=base.run,
+        attack=base.attack,
+        signals=base.signals,
     )
+    return Explored(reading, moved, pending=not late)
 
 
-def _settings(moved: Moved) -> dict[str, Any]:
-    return {"delta": moved.delta, "level": moved.level}
+def _bound(declared: Declared, moved: Moved, evidence: Evidence, method: Method, *, late: bool) -> Bound:
+    """At the δ of the declared verdict until that is moved; the level of the intervals leaves it as it is."""
+    base = declared.audit
+    level, delta = base.settings.verdict_level, base.bound.delta if moved.delta is None else moved.delta
+    form, value = method.form(evidence, by_mu=base.settings.by_mu), None
+    if moved.delta is None and moved.percentile is None and method is base.judge:
+        value = base.bound.value
+    elif late or _is_quick(method):
+        value = form.lower_bound(evidence, delta=delta, level=level)
+    counts, tally = form.counts(evidence, several=base.pairs_per_model > 1), form.rests_on(evidence).tally
+    return Bound(value, form.name, form.label, level, delta, "estimate", None, tally, counts)
 
 
-def _pending(name: str, judged: Judged) -> AuditRow:
-    method = METHODS[name]
-    label = f"{method.label}, pending"
-    return AuditRow(name, label, "estimate", method.assumptions, 0.0, math.inf, judged.tally, "pending")
+def _is_quick(method: Method) -> bool:
+    return isinstance(method, Counted) and method.quick
 
 
-def _judged(declared: Declared, moved: Moved) -> Judged:
-    """The same rows at the threshold that the slider means."""
-    base = declared.audit.judged
-    if moved.percentile is None:
-        return base
-    threshold = threshold_at(declared, moved.percentile)
-    at = np.asarray(threshold)
-    return replace(
-        base,
-        threshold=threshold,
-        tally=tally_at(base.judged, at),
-        one_per_model=tally_at(firsts(base.judged), at),
+def _pending(method: Method, evidence: Evidence) -> MethodRow:
+    return MethodRow(
+        *(method.name, f"{method.label}, pending", method.meaning, "estimate", method.assumptions, 0.0, math.inf),
+        tally=evidence.tally,
+        counts=method.counts(evidence, several=False),
+        remark="",
+        note=PENDING,
     )
 
 
 def threshold_at(declared: Declared, percentile: float) -> float:
     """The threshold of a percentile of the losses, or of the judged scores for an attack that has none."""
-    if _by_percentile(declared):
-        signals = declared.signals
-        return percentiles.threshold(percentile, signals.reference.shape[1], signals.sees)
-    return float(np.quantile(declared.audit.judged.judged.score, percentile / 100.0, method="higher"))
+    audit = declared.audit
+    if by_percentile(audit) and audit.attack is not None:
+        return audit.attack.threshold_at(percentile, declared.signals)
+    return float(np.quantile(audit.judged.judged.score, percentile / 100.0, method="higher"))
 
 
 def percentile_shown(declared: Declared, threshold: float) -> float:
     """Where the slider stands for a threshold."""
-    if _by_percentile(declared):
-        return float(percentiles.percentile_of(threshold, declared.signals.sees))
-    score = declared.audit.judged.judged.score
-    return 100.0 * float(np.mean(score < threshold))
+    audit = declared.audit
+    found = None if audit.attack is None else audit.attack.percentile_of(threshold, declared.signals)
+    return 100.0 * float(np.mean(audit.judged.judged.score < threshold)) if found is None else float(found)
 
 
 def power_shown(delta: float) -> float:
@@ -234,13 +162,14 @@ def power_shown(delta: float) -> float:
 
 def least_percentile(declared: Declared) -> float:
     """The smallest that the slider can mean."""
-    if not _by_percentile(declared):
+    if not by_percentile(declared.audit):
         return 0.0
-    return math.ceil(1e3 / (int(declared.signals.reference.shape[1]) + 1)) / 10.0
+    return math.ceil(1e3 / (int(declared.signals["reference"].shape[1]) + 1)) / 10.0
 
 
-def _by_percentile(declared: Declared) -> bool:
-    return declared.audit.settings.attack == "percentile"
+def by_percentile(audit: Audit) -> bool:
+    """Whether a rule of the attack is a percentile of the losses."""
+    return audit.adversary.percentile is not None
 
 
 def _number(query: Mapping[str, str], name: str, least: float, most: float) -> float | None:

@@ -6,14 +6,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from markupsafe import Markup
-
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.compare import Comparison, compare
 from epsgauge.errors import EpsgaugeError, InvalidInput
-from epsgauge.figures import web
-from epsgauge.reporting import words
-from epsgauge.reporting.compare import picture
+from epsgauge.figures.charts import CHARTS
 from epsgauge.reporting.viewer.calculator import number
 from epsgauge.reporting.viewer.runs import Folder, stamp_of
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
@@ -45,19 +41,22 @@ class Overlays:
             "attacks": tuple(ATTACKS),
             "query": {name: query.get(name, "")[:40] for name in ("rule", "attack", "delta", "level")},
             "found": None,
-            "svg": None,
+            "drawn": None,
             "unlogged": None,
             "trouble": None,
-            "words": words.cdfs(),
         }
         if not ids or asked:
             return values
         try:
             found, unlogged = self._compared(session, ids, query)
-            svg = Markup(web.cdfs(picture(found), prefix="cdfs"))
         except EpsgaugeError as error:
             return {**values, "trouble": str(error)}
-        return {**values, "found": found, "svg": svg, "unlogged": UNLOGGED if unlogged else None}
+        return {
+            **values,
+            "found": found,
+            "drawn": CHARTS["cdfs"].drawn(found),
+            "unlogged": UNLOGGED if unlogged else None,
+        }
 
     def _compared(self, session: str, ids: list[str], query: Mapping[str, str]) -> tuple[Comparison, bool]:
         """The comparison, with a look of this session at each run; True where one could not be logged."""

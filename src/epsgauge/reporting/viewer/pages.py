@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from epsgauge.errors import EpsgaugeError
-from epsgauge.figures import web
+from epsgauge.figures import css
 from epsgauge.reporting.viewer import calculator, upload
 from epsgauge.reporting.viewer.explore import Moved
 from epsgauge.reporting.viewer.render import page
@@ -78,7 +78,7 @@ class Pages:
 
     def calculator(self, request: Request) -> Response:
         typed = calculator.typed(request.query_params)
-        return HTMLResponse(page("calculator.html.j2", typed=typed, cells=calculator.CELLS, limit=upload.MOST_BYTES))
+        return HTMLResponse(page("calculator.html.j2", typed=typed, charts=calculator.SHOWN, limit=upload.MOST_BYTES))
 
     # what scripts ask for
 
@@ -169,7 +169,7 @@ def _static() -> dict[str, tuple[bytes, str]]:
     """Style and scripts, read once: no path of a request ever reaches the disk."""
     folder = files("epsgauge.reporting.viewer").joinpath("static")
     found = {f.name: (f.read_bytes(), TYPES[f".{f.name.rpartition('.')[2]}"]) for f in folder.iterdir()}
-    return {**found, "figures.css": (web.STYLE.encode(), TYPES[".css"])}
+    return {**found, "figures.css": (css.STYLE.encode(), TYPES[".css"])}
 
 
 def _file(body: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:

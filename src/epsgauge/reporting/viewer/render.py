@@ -1,4 +1,4 @@
-"""Templates of the viewer, escaped by Jinja2; only pictures drawn by `figures.web` pass as they are."""
+"""Templates of the viewer, escaped by Jinja2; only pictures drawn by `figures` pass as they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from epsgauge.reporting.numbers import duration, interval_text, likely, short
+from epsgauge.numbers import duration, interval_text, likely, percent, short
 
 
 @cache
@@ -24,7 +24,7 @@ def _environment() -> Environment:
         "interval": lambda row: interval_text(float(row.low), float(row.high)),
         "likely": lambda value: likely(float(value)),
         "duration": duration,
-        "percent": level_text,
+        "percent": percent,
         "sentence": sentence,
         "count": lambda n, word: f"{int(n):,} {word}{'' if int(n) == 1 else 's'}",
     }
@@ -34,11 +34,6 @@ def _environment() -> Environment:
 def page(template: str, **values: Any) -> str:
     """One template with its values."""
     return _environment().get_template(template).render(**values)
-
-
-def level_text(level: float) -> str:
-    """A level as 90 % or 99.5 %."""
-    return f"{100 * level:.12g} %"
 
 
 def sentence(text: str) -> str:

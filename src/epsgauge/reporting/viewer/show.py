@@ -10,16 +10,18 @@ from typing import Any, TypeVar
 
 from epsgauge.auditing.audit import audit
 from epsgauge.errors import EpsgaugeError, InvalidInput
-from epsgauge.reporting import words
+from epsgauge.figures.charts import charts_of
+from epsgauge.figures.subject import Subject
+from epsgauge.methods.table import METHODS
+from epsgauge.numbers import percent
 from epsgauge.reporting.viewer import calculator, explore, upload
 from epsgauge.reporting.viewer.audits import Audits, Declared
 from epsgauge.reporting.viewer.explore import Explored, Moved
 from epsgauge.reporting.viewer.overlays import Overlays
 from epsgauge.reporting.viewer.pictures import Pictures, of_scores
-from epsgauge.reporting.viewer.render import level_text, page, sentence
+from epsgauge.reporting.viewer.render import page, sentence
 from epsgauge.reporting.viewer.runs import Folder, Standing
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
-from epsgauge.stats.methods import METHODS
 
 Parts = dict[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -90,10 +92,9 @@ class Show:
             "verdict.html.j2",
             audit=found,
             finished=self.folder.standing(run_id).finished,
-            ruler=self.pictures.verdict(declared),
-            words=words.ruler(found),
+            drawn=self.pictures.verdict(declared),
             warnings=warnings,
-            method=METHODS[found.verdict.method],
+            method=found.verdict,
         )
         return {
             "parts": {"verdict": verdict, "about": page("about.html.j2", run=declared.run, audit=found)},
@@ -133,15 +134,22 @@ class Show:
         return standing
 
     def _parts(self, declared: Declared, found: Explored) -> Parts:
-        shown = found.audit
+        shown = found.reading
         drawn, ruler = self.pictures.explored(declared, found)
         values = {
             "delta": f"{shown.settings.delta:g}",
-            "level": level_text(shown.settings.level),
+            "level": percent(shown.settings.level),
             "percentile": _rule_text(declared, shown.judged.threshold),
-            "method": METHODS[shown.verdict.method].label,
+            "method": shown.bound.label,
         }
-        said = page("explored.html.j2", audit=shown, values=values, found=found, ruler=ruler)
+        said = page(
+            "explored.html.j2",
+            seen=shown,
+            by_percentile=explore.by_percentile(declared.audit),
+            values=values,
+            found=found,
+            ruler=ruler,
+        )
         return {
             "parts": {"said": said, **drawn},
             "values": values,
@@ -175,7 +183,7 @@ class Show:
             warnings=calculator.warnings(result),
         )
         drawn = calculator.pictures(question, result)
-        return {"parts": {"said": said, **{f"fig-{k}": v for k, v in drawn.items()}}, "pending": not late}
+        return {"parts": {"said": said, **drawn}, "pending": not late}
 
     def scores(self, raw: bytes, name: str, query: Mapping[str, str]) -> Parts:
         """A dropped file of scores; it is not a run, and there is nothing to log."""
@@ -195,7 +203,7 @@ class Show:
                 "claimed_adjacency": table.adjacency,
             }
         found = audit(table, **settings)
-        drawn = of_scores(found, table)
+        drawn = of_scores(found)
         return {"parts": {"dropped": page("dropped.html.j2", audit=found, name=name[-80:], drawn=drawn)}}
 
 
@@ -212,15 +220,15 @@ def _controls(declared: Declared) -> dict[str, Any]:
         "log_delta": (min(-12.0, math.floor(power)), max(-1.0, power), 0.1, power),
         "level": (min(0.5, settings.level), max(0.995, settings.level), _step(settings.level), settings.level),
         "percentile": (explore.least_percentile(declared), max(99.0, percentile), 0.5, percentile),
-        "by_percentile": settings.attack == "percentile",
+        "by_percentile": explore.by_percentile(declared.audit),
         "method": method,
-        "methods": [METHODS[name] for name in dict.fromkeys((method, *explore.OFFERED))],
+        "methods": list(dict.fromkeys((declared.audit.judge, *(METHODS[name] for name in explore.OFFERED)))),
         "values": {
             "delta": f"{settings.delta:g}",
-            "level": level_text(settings.level),
+            "level": percent(settings.level),
             "percentile": _rule_text(declared, threshold),
         },
-        "several": declared.audit.pairs_per_model > 1,
+        "charts": charts_of(Subject.of(declared.audit)),
     }
 
 
@@ -241,7 +249,7 @@ def _keep(kept: OrderedDict[Key, Kept], key: Key, value: Kept, most: int) -> Non
 
 
 def _rule_text(declared: Declared, threshold: float) -> str:
-    if declared.audit.settings.attack == "percentile":
+    if explore.by_percentile(declared.audit):
         return f"{explore.percentile_shown(declared, threshold):.4g}"
     return f"{threshold:.4g}"
 

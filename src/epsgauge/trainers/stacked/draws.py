@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsgauge.stats.arrays import Ints
+from epsgauge.trainers.protocol import Group
 from epsgauge.trainers.recipe import Recipe
-from epsgauge.trainers.stacked.group import Group
 from epsgauge.trainers.stacked.plain import PlainRecipe
 
 _AT_ONCE = 2**20  # uniforms that are drawn for a model at a time

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from epsgauge.trainers.protocol import Group
 from epsgauge.trainers.recipe import Recipe
 from epsgauge.trainers.stacked.chain import Chain, chain
 from epsgauge.trainers.stacked.draws import draws
-from epsgauge.trainers.stacked.group import Group
 from epsgauge.trainers.stacked.memory import keep_freed_memory
 from epsgauge.trainers.stacked.plain import PlainRecipe
 from epsgauge.trainers.stacked.tables import Noise, Parameters, Points

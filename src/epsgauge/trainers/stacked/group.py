@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from epsgauge.trainers.protocol import Group
 from epsgauge.trainers.recipe import Recipe
 from epsgauge.trainers.stacked.plain import PlainRecipe
 
@@ -16,14 +16,6 @@ _DEVIATIONS = 3.5  # of the size of a Poisson batch that padding leaves room for
 # Measured on one core: seconds for a product of two numbers and its gradients, and for a model beside that.
 _SECONDS_A_PRODUCT, _SECONDS_A_MODEL = 4e-10, 2e-3
 _MOST_FLAT, _MOST_IMAGES = 100, 8  # models whose tensors still fit into caches
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Shapes of a group: they do not depend on the models that are in it."""
-
-    size: int
-    width: int
 
 
 def group_for(module: nn.Module, x: Tensor, recipe: Recipe | PlainRecipe) -> Group:

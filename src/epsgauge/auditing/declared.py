@@ -1,0 +1,111 @@
+"""What a plan declared and whether that was kept before results were seen: the facts of an audit."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from epsgauge.auditing.claim import Claim, NoClaim, stated
+from epsgauge.auditing.means import Means
+from epsgauge.errors import InvalidInput
+from epsgauge.methods.facts import ChosenOn, Facts, Lost
+from epsgauge.methods.table import default_method
+from epsgauge.runner.view import Run
+from epsgauge.scores.rules import Judged
+from epsgauge.settings import OF_A_RULE, AuditSettings
+
+# What decides the guesses: whoever chooses one of these after seeing results chooses the result.
+RULE = ("attack", "rule", *OF_A_RULE, "search")
+# What decides how the guesses are judged.
+VERDICT = ("verdict_level", "pooled_guesses", "pooled_number")
+
+
+def chosen_on(judged: Judged) -> ChosenOn:
+    return "same data" if judged.same_data else "other pairs" if judged.same_models else "other models"
+
+
+def facts_of(judged: Judged, pairs_per_model: int, run: Run | None, lost: Lost | None, *, delta: float) -> Facts:
+    """For a bound at `delta`; scores without a run declare nothing that could be kept."""
+    return Facts(pairs_per_model, chosen_on(judged), lost, run is None or delta in _declared_deltas(run))
+
+
+def level_lost(run: Run, using: Means, *, shared: bool = False) -> Lost | None:
+    """None where it was kept; `shared` says that another run chose the rule, with the attack that was declared here.
+
+    To look at a run and then play on to the number of models that was planned does no harm.
+    """
+    used = using.settings
+    rule, stopping, verdict = _rule(run, used, shared) or _own(run, using), _stopping(run), _verdict(run, used)
+    why = rule or [*stopping, *verdict]
+    return Lost("; ".join(why), bool(rule), bool(stopping), bool(verdict)) if why else None
+
+
+def claim_delta(claim: Claim | NoClaim, delta: float) -> float:
+    """The δ at which a verdict is given."""
+    return claim.delta if isinstance(claim, Claim) else delta
+
+
+def verdict_method(settings: AuditSettings, pairs_per_model: int) -> str:
+    """The name of the method that a verdict rests on: the one that is set, else the sharpest for such an audit."""
+    return settings.verdict_method or default_method(settings.asked(pairs_per_model)).name
+
+
+def _declared_deltas(run: Run) -> list[float]:
+    """That of the audit and that of the claim."""
+    declared = [run.declared.delta]
+    with suppress(InvalidInput):  # of a claim that cannot be judged in this game, which whoever judges it says
+        claim = None if run.declared.claimed_adjacency is None else stated(run.declared, run.plan.game.adjacency)
+        declared += [claim.delta] if isinstance(claim, Claim) else []
+    return declared
+
+
+def _rule(run: Run, used: AuditSettings, shared: bool) -> list[str]:
+    searched = used.rule != "given" and used.target_fpr is None  # a search maximises ε at a δ
+    names = _differing((*RULE, "delta") if searched else RULE, run.declared, used)
+    names = [name for name in names if not shared or name == "attack"]
+    if names:
+        return [_differs(names)]
+    if run.code_changed:
+        return ["the code changed during the run"]
+    if run.refit_after_look:
+        return ["models that choose the rule were played again after results had been seen"]
+    if run.extended_after_look and used.rule == "split" and run.declared.fit_models is None:
+        return ["other models choose the rule since the run has grown"]  # in a store of before this was kept
+    return []
+
+
+def _own(run: Run, using: Means) -> list[str]:
+    """Code of the user's own must be that of the first look; code that comes from no file cannot be compared."""
+    logged = [look["own"] for look in run.looks if isinstance(look.get("own"), list)]
+    seen = [part for parts in logged for part in parts if isinstance(part, dict)]
+    for own in using.own:
+        before = [part.get("code") for part in seen if part.get("name") == own.name]
+        if before and (own.code is None or any(code != own.code for code in before)):
+            return [f"the code of {own.name} may have changed since results were seen"]
+    return []
+
+
+def _stopping(run: Run) -> list[str]:
+    planned, over = run.plan.n_models, run.n_done + run.n_failed
+    if over < planned:
+        return [f"the run is not finished: {over} of {planned} models have been played"]
+    if run.stop_when is not None:
+        return [f"the run was to stop when its results showed {run.stop_when}"]
+    if run.extended_after_look:
+        return ["the run was extended after its results had been seen"]
+    return []
+
+
+def _verdict(run: Run, used: AuditSettings) -> list[str]:
+    """A claim of μ brings its own method."""
+    m, names = run.plan.game.pairs_per_model, _differing(VERDICT, run.declared, used)
+    if verdict_method(run.declared, m) != verdict_method(used, m):
+        names = ["verdict_method", *names]
+    return [_differs(names)] if names else []
+
+
+def _differing(names: tuple[str, ...], declared: AuditSettings, used: AuditSettings) -> list[str]:
+    return [name for name in names if getattr(declared, name) != getattr(used, name)]
+
+
+def _differs(names: list[str]) -> str:
+    return f"{', '.join(names)} differs from what the plan declared before results were seen"

@@ -1,0 +1,83 @@
+"""Reading: what evidence shows at one δ, level and threshold. It has no verdict: an audit adds one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.attacks.attack import Attack
+from epsgauge.auditing.adversary import Adversary
+from epsgauge.auditing.claim import Claim
+from epsgauge.games.signals import Signals
+from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.facts import Facts, Lost
+from epsgauge.methods.method import MethodRow
+from epsgauge.methods.table import POSTERIOR
+from epsgauge.runner.view import Run
+from epsgauge.scores.rules import Judged
+from epsgauge.settings import AuditSettings
+from epsgauge.stats.interval import Kind
+from epsgauge.stats.posterior import Posterior
+from epsgauge.stats.tally import Tally
+
+
+@dataclass(frozen=True)
+class Bound:
+    """ε at `delta` is at least `value`, one-sided at `level`; None while it is being computed."""
+
+    value: float | None
+    method: str
+    label: str
+    level: float
+    delta: float
+    promise: Kind
+    mu: float | None  # of Gaussian DP, where ε is what that is worth
+    tally: Tally  # that it rests on
+    counts: str  # which guesses these are, in words
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reading:
+    """Evidence with its posterior, every method's row, and the bound that is shown."""
+
+    settings: AuditSettings
+    evidence: Evidence
+    facts: Facts  # for bounds at the δ of the settings
+    posterior: Posterior  # of all judged pairs; models that failed are left out
+    rows: tuple[MethodRow, ...]
+    bound: Bound
+    claim: Claim | None  # that the bound can be held against
+    adversary: Adversary
+    run: Run | None  # that was judged; None for a table of scores
+    attack: Attack | None  # that made the scores of the run
+    signals: Signals | None  # that it saw
+
+    @property
+    def judged(self) -> Judged:
+        return self.evidence.judged
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return self.evidence.scores.adjacency
+
+    @property
+    def pairs_per_model(self) -> int:
+        return self.facts.pairs_per_model
+
+    @property
+    def claimed_here(self) -> float | None:
+        """ε of a claim at the δ of the settings; a claim at another δ cannot stand beside these numbers."""
+        return self.claim.eps if self.claim is not None and self.claim.delta == self.settings.delta else None
+
+    @property
+    def credible(self) -> MethodRow:
+        """The row of the posterior."""
+        return self[POSTERIOR.name]
+
+    @property
+    def lost(self) -> Lost | None:
+        """Where the level was not kept, and why."""
+        return self.facts.lost
+
+    def __getitem__(self, method: str) -> MethodRow:
+        return {row.method: row for row in self.rows}[method]

@@ -1,0 +1,1 @@
+"""Evidence -> bounds with their promises, one method a file."""

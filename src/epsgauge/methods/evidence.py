@@ -1,0 +1,194 @@
+"""Evidence: what was guessed about which model. It is the one input of every method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.bounds.guesses import Guesses, guesses_of
+from epsgauge.methods.coins import unfair
+from epsgauge.methods.counting import Counting, Which, right_guesses
+from epsgauge.scores.rules import Given, Judged, firsts, judge
+from epsgauge.scores.search import tally_at
+from epsgauge.scores.table import Scores
+from epsgauge.stats.arrays import Bools, Floats, Ints
+from epsgauge.stats.tally import Tally
+
+
+@dataclass(frozen=True)
+class Tallied:
+    """A tally of guesses, and how many more there would be of models that failed: these count as wrong."""
+
+    guesses: Tally
+    failed_ones: int = 0
+    failed_zeros: int = 0
+
+    @property
+    def tally(self) -> Tally:
+        t = self.guesses
+        return Tally(tp=t.tp, tn=t.tn, fp=t.fp + self.failed_zeros, fn=t.fn + self.failed_ones)
+
+    @property
+    def n_failed(self) -> int:
+        return self.failed_ones + self.failed_zeros
+
+
+@dataclass(frozen=True, eq=False)
+class Failed:
+    """A model that failed: its number, and the bits of the pairs that were to be judged."""
+
+    index: int
+    bits: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class InOrder:
+    """The judged models in the order of their numbers, of each over all its pairs; those that failed stand last."""
+
+    first: Tallied  # the first pair of each
+    fn: Ints
+    fp: Ints
+    ones: Ints  # pairs with b = 1
+    pairs: Ints
+
+    @property
+    def failed(self) -> Bools:
+        return np.arange(len(self.pairs)) >= len(self.pairs) - self.first.n_failed
+
+    @property
+    def all_pairs(self) -> Tallied:
+        ones, zeros = int(self.ones[self.failed].sum()), int((self.pairs - self.ones)[self.failed].sum())
+        fn, fp, n1, n = (int(x.sum()) for x in (self.fn, self.fp, self.ones, self.pairs))
+        return Tallied(Tally(tp=n1 - fn, tn=n - n1 - fp, fp=fp - zeros, fn=fn - ones), ones, zeros)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The judged rows at a threshold, the models that failed among them, and which guesses count where not all do."""
+
+    judged: Judged
+    failed: Sequence[Failed] = ()
+    complete_below: float = math.inf  # models from this number on do not count in order: one before them is missing
+    counting: Counting = field(default_factory=Counting)
+    chosen: Which | None = None  # which guesses count, where that has been decided
+    chosen_by: Evidence | None = None  # or the evidence that decides it
+
+    @classmethod
+    def of_scores(cls, scores: Scores, threshold: float) -> Evidence:
+        """All rows, at a threshold that was fixed beforehand."""
+        return cls(judge(scores, Given(threshold), delta=0.0))
+
+    @classmethod
+    def ideal(cls, n_models: int, pairs_per_model: int, counting: Counting, adjacency: Adjacency) -> Evidence:
+        """What a perfect attack would have on so many models, with each bit in half of the guesses."""
+        model, pair = (index.ravel() for index in np.indices((n_models, pairs_per_model)))
+        bit = (model + pair + 1) % 2
+        which = Which(counting.guessed or "all", number=counting.number)
+        if which.guessed not in ("all", "positive", "negative") and which.number is None:
+            which = Which()
+        whole = cls.of_scores(Scores(model, pair, bit, bit.astype(np.float64), adjacency), 0.5)
+        return replace(whole, counting=counting, chosen=which)
+
+    @property
+    def scores(self) -> Scores:
+        return self.judged.judged
+
+    @property
+    def threshold(self) -> float:
+        return self.judged.threshold
+
+    @property
+    def tally(self) -> Tally:
+        """Of all judged pairs; models that failed are left out."""
+        return self.judged.tally
+
+    @cached_property
+    def one_each(self) -> Tallied:
+        """The first judged pair of each model."""
+        ones = sum(int(f.bits[0]) for f in self.failed)
+        return Tallied(self.judged.one_per_model, ones, len(self.failed) - ones)
+
+    @cached_property
+    def all_pairs(self) -> Tallied:
+        ones = sum(int(f.bits.sum()) for f in self.failed)
+        return Tallied(self.judged.tally, ones, sum(len(f.bits) for f in self.failed) - ones)
+
+    @cached_property
+    def sides(self) -> tuple[Floats, Floats]:
+        """The scores of the first pair of each model with b = 1 and with b = 0, ascending; failures worst of all."""
+        first, wrong = firsts(self.scores), self.one_each
+        ins, outs = first.score[first.bit == 1], first.score[first.bit == 0]
+        worst, best = np.min(first.score) - 1.0, np.max(first.score) + 1.0
+        return (
+            np.sort(np.concatenate([ins, np.full(wrong.failed_ones, worst)])),
+            np.sort(np.concatenate([outs, np.full(wrong.failed_zeros, best)])),
+        )
+
+    @cached_property
+    def which(self) -> Which:
+        """The guesses that count where all are pooled."""
+        if self.chosen is not None:
+            return self.chosen
+        if self.chosen_by is not None:
+            other = self.chosen_by
+            return Which(other.which.guessed, number=None if other.which.tallied else other.guesses.n_guesses)
+        return self.counting.which(self.judged, int(self.all_pairs.tally.n_samples))
+
+    @cached_property
+    def guesses(self) -> Guesses:
+        """How many of those are right."""
+        if self.which.tallied:
+            return guesses_of(self.all_pairs.tally, self.which.guessed)
+        right = right_guesses(self.scores, self.threshold, self.which.sides)
+        return self.which.surest(right, len(self.scores) + self.all_pairs.n_failed)
+
+    @cached_property
+    def in_order(self) -> InOrder:
+        """Up to the first model that is missing."""
+        scores, failed = self.scores, list(self.failed)
+        if np.isfinite(self.complete_below):
+            scores = scores[scores.model < self.complete_below]
+            failed = [f for f in failed if f.index < self.complete_below]
+        one, wrong = scores.bit == 1, scores.bit != (scores.score >= self.threshold)
+        ones, sizes = [int(f.bits.sum()) for f in failed], [len(f.bits) for f in failed]
+        zeros = [n - k for n, k in zip(sizes, ones, strict=True)]
+        of_done = (scores.per_model(wrong & one), scores.per_model(wrong & ~one), scores.per_model(one), scores.pairs)
+        columns = zip(of_done, (ones, zeros, ones, sizes), strict=True)
+        fn, fp, n1, pairs = (np.concatenate([done, extra]).astype(np.int64) for done, extra in columns)
+        first = sum(int(f.bits[0]) for f in failed)
+        tally = tally_at(firsts(scores), np.asarray(self.threshold))
+        return InOrder(Tallied(tally, first, len(failed) - first), fn, fp, n1, pairs)
+
+    @property
+    def several(self) -> bool:
+        """Whether a model has more than one judged pair."""
+        return bool(np.any(self.in_order.pairs > 1))
+
+    @cached_property
+    def unfair(self) -> str | None:
+        """Why the bits cannot be those of fair coins."""
+        tables = [self.scores, self.judged.fit] if self.judged.same_models else [self.scores]
+        model, bit = (np.concatenate([getattr(table, name) for table in tables]) for name in ("model", "bit"))
+        return unfair(model, bit, self.all_pairs.failed_ones, self.all_pairs.failed_zeros)
+
+    def at(self, threshold: float) -> Evidence:
+        """The same rows at another threshold; which guesses count stays as it was chosen."""
+        at = np.asarray(threshold)
+        tally, first = tally_at(self.scores, at), tally_at(firsts(self.scores), at)
+        return self._with(replace(self.judged, threshold=threshold, tally=tally, one_per_model=first))
+
+    @cached_property
+    def perfect(self) -> Evidence:
+        """The same with every guess right, but of models that failed."""
+        right = self.scores.with_score(self.scores.bit.astype(np.float64))
+        t, f = self.judged.tally, self.judged.one_per_model
+        tally, first = (Tally(tp=x.n_positive, tn=x.n_negative, fp=0, fn=0) for x in (t, f))
+        return self._with(replace(self.judged, judged=right, threshold=0.5, tally=tally, one_per_model=first))
+
+    def _with(self, judged: Judged) -> Evidence:
+        return replace(self, judged=judged, chosen_by=self)

@@ -1,0 +1,111 @@
+"""Facts: how evidence came about. What is left of a promise is derived here, from facts and assumptions alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from epsgauge.stats.interval import Kind
+
+if TYPE_CHECKING:
+    from epsgauge.methods.evidence import Evidence
+    from epsgauge.methods.method import Method
+
+# What methods assume, as readers see it.
+INDEPENDENT = "each sample comes from a model trained independently of the others (m = 1)"
+MODELS_INDEPENDENT = "models are trained independently of each other"
+FAIR_BITS = "each bit is a fair coin that enters one model only"
+RULE_FIXED = "the attack's rule was not chosen on these samples"
+NO_PEEKING = "the number of samples was fixed beforehand"
+DELTA_FIXED = "δ was fixed beforehand"
+# What goes without saying, and is not listed: of every method, of every guaranteed one, and of those that take the
+# pairs of one model as independent samples.
+AS_DECLARED = "attack, rule and code are those that were declared"
+VERDICT_DECLARED = "the method and level of the verdict are those that were declared"
+PAIRS_INDEPENDENT = "the pairs of a model are independent of each other"
+
+SAME_DATA = "the rule was chosen on the data that it is judged on"
+SAME_MODELS = "the rule was chosen on other pairs of the judged models"
+OTHER_DELTA = "δ is not what the plan declared before results were seen, and this bound is for one δ"
+DEPENDENT = (
+    "the {m} pairs of a model are not independent of each other; the paper's heuristic takes them as if they were"
+)
+NO_PROOF = "a method of your own, of which epsgauge knows no proof"
+
+ChosenOn = Literal["other models", "other pairs", "same data"]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Why the level was not kept, as a part of a sentence.
+
+    Stopping early takes the level from confidence bounds alone, and not from those that hold at every moment. A method
+    or level of the verdict that was not declared takes it from all of them. A rule that is not the declared one, or
+    was chosen by other models or code, takes it from posteriors too: their data may have chosen it.
+    """
+
+    why: str
+    rule: bool = False
+    stopping: bool = False
+    verdict: bool = False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of how the evidence came about, beside what the evidence itself shows."""
+
+    pairs_per_model: int
+    chosen_on: ChosenOn = "other models"  # the rule; one that was given was chosen elsewhere too
+    lost: Lost | None = None  # where the level was not kept
+    delta_declared: bool = True
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the number of models was not fixed beforehand."""
+        return self.lost is not None and self.lost.stopping
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a method still promises, and why it promises no more."""
+
+    promise: Kind
+    why: tuple[str, ...] = ()
+
+
+def left(method: Method, facts: Facts, evidence: Evidence) -> Left:
+    """What a method promises where these are the facts."""
+    assumed = {*method.assumptions, *_unsaid(method)}
+    why = [reason for broken, reason in _broken(facts) if broken & assumed]
+    if FAIR_BITS in assumed and evidence.unfair:
+        why.append(evidence.unfair)
+    if method.promise == "guaranteed" and not _proven(method):
+        why.append(NO_PROOF)
+    return Left("estimate", tuple(why)) if why else Left(method.promise)
+
+
+def _proven(method: Method) -> bool:
+    """A class of the user's inherits the word, and not the proof."""
+    return method.proven and type(method).__module__.startswith("epsgauge.")
+
+
+def _unsaid(method: Method) -> set[str]:
+    pairs = {PAIRS_INDEPENDENT} if method.all_pairs and INDEPENDENT in method.assumptions else set()
+    return {AS_DECLARED, *pairs, *({VERDICT_DECLARED} if method.promise == "guaranteed" else ())}
+
+
+def _broken(facts: Facts) -> list[tuple[set[str], str]]:
+    """Assumptions that do not hold, with the reason."""
+    out: list[tuple[set[str], str]] = []
+    if facts.chosen_on == "same data":
+        out.append(({RULE_FIXED}, SAME_DATA))
+    if facts.chosen_on == "other pairs":
+        out.append(({INDEPENDENT, MODELS_INDEPENDENT}, SAME_MODELS))
+    if facts.lost is not None:
+        is_broken = {AS_DECLARED: facts.lost.rule, VERDICT_DECLARED: facts.lost.verdict, NO_PEEKING: facts.stopped}
+        out.append(({name for name, broken in is_broken.items() if broken}, facts.lost.why))
+    if not facts.delta_declared:
+        out.append(({DELTA_FIXED}, OTHER_DELTA))
+    if facts.pairs_per_model > 1:
+        out.append(({PAIRS_INDEPENDENT}, DEPENDENT.format(m=facts.pairs_per_model)))
+    return out

@@ -1,0 +1,79 @@
+"""Gaussian DP: an exact bound of μ from one pair of each model, and the ε that it is worth; for claims stated as μ."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from epsgauge.bounds.gaussian import gaussian_bound
+from epsgauge.methods.clopper_pearson import ClopperPearson
+from epsgauge.methods.evidence import Evidence, Tallied
+from epsgauge.methods.facts import INDEPENDENT, NO_PEEKING, RULE_FIXED
+from epsgauge.methods.method import WATCHED, Asked, Found, OfCounts, covering
+from epsgauge.methods.power import tally_at_power_of_posterior
+from epsgauge.stats import region
+from epsgauge.stats.arrays import Floats
+from epsgauge.stats.counts import Counts
+from epsgauge.stats.families import Mu
+from epsgauge.stats.posterior import estimate_mu
+from epsgauge.stats.tally import Tally
+
+
+class Gaussian(OfCounts):
+    """An attack that is worse than chance shows nothing."""
+
+    name = "gaussian"
+    label = "Gaussian DP"
+    colour = "green"
+    dashes = (5, 2)
+    promise = "guaranteed"
+    meaning = "an exact bound of μ, and the ε that it is worth, where the trade-off curve is that of Gaussian DP"
+    assumptions = (INDEPENDENT, RULE_FIXED, NO_PEEKING, str(Mu.assumption))
+    proven = True
+    one_pair = True
+    of_claimed_mu = True
+    instead = WATCHED
+
+    def rests_on(self, evidence: Evidence) -> Tallied:
+        return evidence.one_each
+
+    def called_for(self, asked: Asked) -> bool:
+        return asked.by_mu and not asked.several
+
+    def judges(self, asked: Asked) -> bool:
+        return asked.by_mu and not asked.judges_several and not asked.same_data
+
+    def plays(self, *, pairs: int, delta: float, by_split: bool) -> bool:
+        return delta > 0  # at δ = 0 every μ above 0 is an infinite ε
+
+    def bounds_mechanism(self, *, pairs: int) -> bool:
+        """One pair of rates shows the whole curve."""
+        return True
+
+    def lower_bounds(self, counts: Counts, *, delta: float, level: float) -> Floats:
+        return np.array([_worth(_mu(tally, level), delta) for tally in counts.tallies()])
+
+    def mu(self, evidence: Evidence, *, level: float) -> float:
+        return _mu(evidence.one_each.tally, level)
+
+    def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
+        """The low end of the exact bound of μ and the high end of Clopper-Pearson's rectangle, as ε."""
+        low, tallied = self.mu(evidence, level=(1 + level) / 2), evidence.one_each
+        high, posterior = covering(ClopperPearson(), tallied, level=level, family=Mu())[1], estimate_mu(tallied.guesses)
+        ends = posterior.interval(level)
+        says = f"μ in [{low:.3g}, {high:.3g}]; credible [{ends.low:.3g}, {ends.high:.3g}]"
+        return Found(_worth(low, delta), _worth(high, delta), rests_on=says)
+
+    def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        """Where the posterior of ε at δ = 0 orders the outcomes."""
+        at = tally_at_power_of_posterior(evidence.one_each.tally, delta=0.0, level=level)
+        return self.of(at, delta=delta, level=level)
+
+
+def _mu(tally: Tally, level: float) -> float:
+    return gaussian_bound(tally, delta=0.0, level=level).mu
+
+
+def _worth(mu: float, delta: float) -> float:
+    return float(region.gaussian_eps(mu, delta=delta)) if mu < math.inf else math.inf

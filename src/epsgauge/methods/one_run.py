@@ -1,0 +1,57 @@
+"""One run, f-DP: the guesses of Pooled held against a whole trade-off curve."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from epsgauge.bounds.guesses import Guesses
+from epsgauge.bounds.one_run import one_run_fdp_eps, one_run_fdp_mu
+from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.method import Asked, Found, Method
+from epsgauge.methods.pooled import OfGuesses
+from epsgauge.stats import region
+from epsgauge.stats.families import Mu
+
+
+class OneRun(OfGuesses):
+    """Against the curve of (ε, δ)-DP; against a claim stated as μ it takes the form of Gaussian DP's."""
+
+    name = "one-run"
+    label = "One run, f-DP"
+    colour = "purple"
+    dashes = (5, 2)
+    meaning = "like pooled, from a whole trade-off curve: of (ε, δ)-DP or, against a claim stated as μ, of Gaussian DP"
+    fixed_number = True
+
+    def bound(self, guesses: Guesses, *, delta: float, level: float) -> float:
+        return one_run_fdp_eps(guesses, delta=delta, level=level)
+
+    def form(self, evidence: Evidence, *, by_mu: bool) -> Method:
+        return OneRunGaussian() if by_mu else self
+
+    def called_for(self, asked: Asked) -> bool:
+        return asked.several and asked.by_mu
+
+    def judges(self, asked: Asked) -> bool:
+        return asked.by_mu and asked.judges_several and not asked.same_data
+
+    def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
+        low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
+        return Found(low, rests_on=f"of {evidence.which.said(evidence.guesses)}")
+
+
+class OneRunGaussian(OneRun):
+    """The form for claims stated as μ: the curve is that of Gaussian DP, and ε is what μ is worth."""
+
+    assumptions: ClassVar[tuple[str, ...]] = (*OfGuesses.assumptions, str(Mu.assumption))
+
+    def bound(self, guesses: Guesses, *, delta: float, level: float) -> float:
+        return float(region.gaussian_eps(one_run_fdp_mu(guesses, level=level), delta=delta))
+
+    def mu(self, evidence: Evidence, *, level: float) -> float:
+        return one_run_fdp_mu(evidence.guesses, level=level)
+
+    def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
+        mu = self.mu(evidence, level=(1 + level) / 2)
+        low = float(region.gaussian_eps(mu, delta=delta))
+        return Found(low, rests_on=f"of {evidence.which.said(evidence.guesses)}", says=f"μ of at least {mu:.3g}")

@@ -1,0 +1,133 @@
+"""How a number is written, for people and for JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def number(value: float) -> str:
+    """Three digits, a real minus, ∞ for infinity.
+
+    >>> number(1.23456), number(-0.5), number(math.inf)
+    ('1.23', '−0.5', '∞')
+    """
+    text = "∞" if math.isinf(value) else f"{abs(value):.3g}"
+    return f"−{text}" if value < 0 else text
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A few decimals, ∞ for infinity, powers of ten where decimals would show nothing."""
+    if math.isinf(value):
+        return "∞"
+    if value == 0:
+        return "0"
+    if abs(value) < 0.5 * 10.0**-digits or abs(value) >= 1e6:
+        return f"{value:.2g}"
+    return f"{value:.{digits}f}" if abs(value) >= 0.05 or digits > 3 else f"{value:.3g}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """[low, high] with as many decimals as its width needs."""
+    width = high - low
+    digits = 3 if not 0 < width < 0.05 else min(9, 2 - math.floor(math.log10(width)))
+    return f"[{short(low, digits)}, {short(high, digits)}]"
+
+
+def span(low: float, high: float) -> str:
+    """low – high in a picture, where there is less room than in a table.
+
+    >>> span(1.0864, 2.6549), span(0, math.inf)
+    ('1.09 – 2.65', '0 – ∞')
+    """
+    if math.isinf(high):
+        return f"{number(low)} – ∞"
+    width = high - low
+    if not width > 0:
+        return f"{number(low)} – {number(high)}"
+    decimals = max(2 if high < 100 else 0, min(6, 1 - math.floor(math.log10(width))))
+    return f"{low:.{decimals}f} – {high:.{decimals}f}" if low else f"0 – {high:.{decimals}f}"
+
+
+def grouped(value: float) -> str:
+    """A whole number with thin gaps between thousands."""
+    text = f"{value:,.0f}".replace(",", "\u2009") if abs(value) >= 10_000 else f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+def count(n: int, what: str) -> str:
+    """
+    >>> count(1, "model"), count(20, "model")
+    ('1 model', '20 models')
+    """
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def percent(share: float, digits: int = 12) -> str:
+    """
+    >>> percent(0.9), percent(0.995), percent(0.94997, digits=4)
+    ('90 %', '99.5 %', '95 %')
+    """
+    return f"{100 * share:.{digits}g} %"
+
+
+def change(ratio: float) -> str:
+    """A change as −42 %; nothing where there is nothing to compare."""
+    if math.isnan(ratio):
+        return ""
+    whole = round(100 * ratio)
+    return f"{'−' if whole < 0 else '+' if whole > 0 else ''}{abs(whole)} %"
+
+
+def probability(p: float) -> str:
+    return "0" if p == 0 else f"{p:.3g}"
+
+
+def likely(p: float) -> str:
+    """A probability of something uncertain: one that would round to 1 is said to be above 0.999.
+
+    >>> likely(0.4321), likely(0.99999)
+    ('0.432', '> 0.999')
+    """
+    return "> 0.999" if p >= 0.9995 else probability(p)
+
+
+def chance(p: float) -> str:
+    """A probability after its sign.
+
+    >>> chance(0.42), chance(1e-5), chance(0.99999)
+    ('= 0.42', '< 0.001', '> 0.999')
+    """
+    return "< 0.001" if p < 0.001 else "> 0.999" if p > 0.999 else f"= {p:.3g}"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> [duration(s) for s in (0.0421, 3.2, 75, 7300)]
+    ['42 ms', '3.2 s', '1 min 15 s', '2 h 1 min']
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def json_number(value: float | None) -> float | str | None:
+    """JSON has no infinity: it is the string "inf"; NaN, which means there is none, is null."""
+    if value is None or math.isnan(value):
+        return None
+    return "inf" if math.isinf(value) else float(value)
+
+
+def json_ready(value: Any) -> Any:
+    """A structure of dicts and lists with every number made fit for JSON."""
+    if isinstance(value, dict):
+        return {k: json_ready(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(v) for v in value]
+    return json_number(value) if isinstance(value, float) else value

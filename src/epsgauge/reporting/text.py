@@ -1,0 +1,60 @@
+"""The few lines that `print` shows of a posterior and of an audit."""
+
+from __future__ import annotations
+
+import textwrap
+
+from epsgauge.auditing.audit import Audit
+from epsgauge.methods.cautions import cautions_of
+from epsgauge.methods.intervals import intervals_of
+from epsgauge.numbers import number
+from epsgauge.stats.posterior import Posterior
+
+WIDTH = 100
+LEVEL = 0.90  # of a posterior that is printed by itself
+
+
+def text(thing: Audit | Posterior) -> str:
+    if isinstance(thing, Audit):
+        return _audit(thing)
+    return repr(thing) if thing.shape else _posterior(thing)
+
+
+def _posterior(posterior: Posterior) -> str:
+    """Median, mass at 0, every method's interval with its promise, and the warnings that apply."""
+    result = intervals_of(posterior, level=LEVEL)
+    t = posterior.tally
+    lines = [
+        f"Posterior of {posterior.family.symbol}{posterior.family.given}, tp={t.tp} tn={t.tn} fp={t.fp} fn={t.fn}",
+        f"  median {posterior.median():.4g}, mass at 0 {posterior.mass_at_zero:.3g}",
+    ]
+    for row in result:
+        lines.append(f"  {row.label:<16}{LEVEL:.0%} [{row.low:.4g}, {row.high:.4g}]  {row.promise}")
+    lines += [f"  ! {caution}" for caution in cautions_of(result)]
+    return "\n".join(lines)
+
+
+def _audit(audit: Audit) -> str:
+    """Tally, posterior, every method with its promise, the accountant, the verdict and the warnings."""
+    s, t = audit.settings, audit.judged.tally
+    lines = [
+        f"Audit of {audit.name}: ε at δ = {s.delta:g}, adjacency {audit.adjacency}",
+        f"  {audit.judged.n_models} models judged, tp={t.tp} tn={t.tn} fp={t.fp} fn={t.fn}; {audit.verdict.adversary}",
+        f"  posterior median {number(float(audit.posterior.median()))}, mass at 0 {audit.posterior.mass_at_zero:.3g}",
+    ]
+    for row in audit.rows:
+        note = f" ({row.note})" if row.note else ""
+        lines.append(f"  {row.label:<16}{s.level:.0%} [{number(row.low)}, {number(row.high)}]  {row.promise}{note}")
+    known = [f"{number(eps)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]
+    if known:
+        who = "proven" if audit.promises.source == "known" else "the accountant's"
+        lines.append(f"  {who} ε at δ = {s.delta:g}: {', '.join(known)}")
+    lines.append(_wrapped(audit.verdict.sentence, "  "))
+    lines += [_wrapped(f"! {warning}", "  ") for warning in audit.warnings]
+    return "\n".join(lines)
+
+
+def _wrapped(sentence: str, indent: str) -> str:
+    return textwrap.fill(
+        sentence, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
+    )

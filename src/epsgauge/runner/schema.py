@@ -1,0 +1,74 @@
+"""The tables of a store, and how those of an earlier schema become them."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import numpy as np
+
+SCHEMA = 2
+# Blobs hold little-endian numbers: bits as uint8, indices as int64, channels and losses as float64. `signals` has a
+# model's channels one after the other, as the table `channels` lists them.
+_MODELS = """CREATE TABLE models (
+    idx INTEGER PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('done', 'failed')), seed INTEGER NOT NULL,
+    seconds REAL NOT NULL, finished REAL NOT NULL, error TEXT, bits BLOB NOT NULL, pairs BLOB NOT NULL, signals BLOB
+)"""
+_CHANNELS = """CREATE TABLE channels (
+    place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, dtype TEXT NOT NULL,
+    shape TEXT NOT NULL
+)"""
+TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    _MODELS,
+    _CHANNELS,
+    """CREATE TABLE rankings (
+    idx INTEGER PRIMARY KEY, seed INTEGER NOT NULL, seconds REAL NOT NULL, error TEXT, members BLOB NOT NULL,
+    losses BLOB NOT NULL
+)""",
+    "CREATE TABLE arrays (name TEXT PRIMARY KEY, dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL)",
+    f"PRAGMA user_version = {SCHEMA}",
+)
+
+# Schema 1 had three columns of losses in `models`, and no table of channels. What it held, as schema 2 has it:
+_MODELS_OF_1 = """SELECT idx, state, seed, seconds, finished, error, bits, pairs,
+    woven(loss0, loss1, reference) AS signals FROM {models}"""
+_CHANNELS_OF_1 = """WITH first AS (SELECT * FROM {models} WHERE state = 'done' ORDER BY idx LIMIT 1)
+    SELECT 0 AS place, 'loss' AS name, 1 AS version, '<f8' AS dtype, '[' || (length(loss1) / 8) || ', 2]' AS shape
+        FROM first
+    UNION ALL SELECT 1, 'reference', 1, '<f8', '[' || (length(reference) / 8) || ']' FROM first"""
+
+
+def show_as_current(connection: sqlite3.Connection) -> None:
+    """Let a store of schema 1 be read as one of this schema; nothing of it is changed."""
+    connection.create_function("woven", 3, _woven, deterministic=True)
+    connection.execute("PRAGMA temp_store = MEMORY")
+    # a temporary view hides the table of the same name
+    connection.execute(f"CREATE TEMP VIEW models AS {_MODELS_OF_1.format(models='main.models')}")
+    connection.execute(f"CREATE TEMP VIEW channels AS {_CHANNELS_OF_1.format(models='main.models')}")
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Make a store of schema 1 one of this schema, inside the caller's transaction."""
+    connection.create_function("woven", 3, _woven, deterministic=True)
+    for statement in (
+        "ALTER TABLE models RENAME TO models_of_1",
+        _MODELS,
+        f"INSERT INTO models {_MODELS_OF_1.format(models='models_of_1')}",
+        _CHANNELS,
+        f"INSERT INTO channels {_CHANNELS_OF_1.format(models='models_of_1')}",
+        "DROP TABLE models_of_1",
+        f"PRAGMA user_version = {SCHEMA}",
+    ):
+        connection.execute(statement)
+
+
+def _woven(zero: Any, one: Any, reference: Any) -> bytes | None:
+    """Both losses of each pair side by side, then the reference losses; None where a part of them is missing."""
+    if not all(isinstance(blob, bytes) and len(blob) % 8 == 0 for blob in (zero, one, reference)):
+        return None
+    if len(zero) != len(one):
+        return None
+    losses = np.empty((len(one) // 8, 2), dtype="<f8")
+    losses[:, 0], losses[:, 1] = np.frombuffer(zero, "<f8"), np.frombuffer(one, "<f8")
+    return losses.tobytes() + bytes(reference)

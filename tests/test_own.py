@@ -1,0 +1,200 @@
+"""An attack and a method of the user's own: in Python, on the command line, in plans; their names and promises."""
+
+import json
+import sys
+
+import pytest
+from command_line import ask
+from tiny_runs import pairs_plan, plan, played
+
+import epsgauge as eg
+from epsgauge.auditing.audit import audit, audit_run
+from epsgauge.auditing.live import ELSEWHERE, Live
+from epsgauge.auditing.stopping import StopWhen
+from epsgauge.errors import InvalidInput
+from epsgauge.methods.bayes import Bayes
+from epsgauge.methods.clopper_pearson import ClopperPearson
+from epsgauge.runner.view import Run
+
+MODULE = """
+import epsgauge as eg
+from epsgauge.methods.clopper_pearson import ClopperPearson
+
+class Doubled(eg.Attack):
+    name = "doubled"
+    meaning = "twice the difference of both losses"
+    axis = "score: twice the difference"
+
+    def score(self, signals):
+        return 2 * (signals["loss"][..., 0] - signals["loss"][..., 1])
+
+    def sees(self, signals):
+        return "black box: both losses"
+
+class Mine(ClopperPearson):
+    name = "mine"
+    label = "My own"
+
+nothing = 5
+"""
+
+
+class Doubled(eg.Attack):
+    name = "doubled"
+
+    def score(self, signals):
+        return 2 * (signals["loss"][..., 0] - signals["loss"][..., 1])
+
+
+class Mine(ClopperPearson):
+    name = "mine"
+    label = "My own"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return played(plan(), tmp_path_factory.mktemp("own") / "a")
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A file of the user's in the current folder."""
+    file = tmp_path / "my_parts.py"
+    file.write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    yield file
+    sys.modules.pop("my_parts", None)
+
+
+def declared(attack="my_parts:Doubled", **kw):
+    return plan(audit={"attack": attack, **kw})
+
+
+def test_an_attack_of_ones_own_has_its_name_everywhere(run):
+    a, built_in = audit_run(run, {"attack": Doubled()}), audit_run(run)
+    assert a.judged.tally == built_in.judged.tally  # twice a score is the same rule
+    assert a.verdict.adversary.attack == "doubled"
+    assert "attack doubled" in a.verdict.sentence
+    assert a.settings.attack == "test_own:Doubled"
+    assert a.to_json()["settings"]["attack"] == "test_own:Doubled"
+    assert "attack doubled" in str(a)
+
+
+def test_an_attack_that_was_not_declared_promises_nothing(run):
+    a = audit_run(run, {"attack": Doubled()})
+    assert {row.promise for row in a.rows} == {"estimate"}
+    assert "attack differs from what the plan declared" in a.lost.why
+
+
+def test_a_declared_attack_keeps_the_level_and_is_loaded_only_where_it_is_named(tmp_path, module):
+    done = played(declared(), tmp_path / "run")
+    with pytest.raises(InvalidInput, match="no code is loaded because a run directory names it") as refused:
+        audit_run(done)
+    assert "--attack my_parts:Doubled" in str(refused.value)
+    assert "my_parts" not in sys.modules
+    for named in ("my_parts:Doubled", __import__("my_parts").Doubled, __import__("my_parts").Doubled()):
+        a = audit_run(done, {"attack": named})
+        assert (a.level_kept, a.verdict.promise, a.settings.attack) == (True, "guaranteed", "my_parts:Doubled")
+
+
+def test_code_that_changes_after_a_look_loses_the_level(tmp_path, module):
+    done = played(declared(), tmp_path / "run")
+    assert audit(done, attack="my_parts:Doubled").level_kept
+    assert audit(done, attack="my_parts:Doubled").level_kept
+    look = Run.open(tmp_path / "run").looks[0]
+    assert [(own["what"], own["name"], len(own["code"])) for own in look["own"]] == [("attack", "my_parts:Doubled", 64)]
+    module.write_text(MODULE.replace("2 *", "3 *"))
+    a = audit(done, attack="my_parts:Doubled")
+    assert a.lost.rule
+    assert "the code of my_parts:Doubled may have changed since results were seen" in a.lost.why
+
+
+def test_while_it_runs_nothing_of_it_is_shown(tmp_path):
+    done = played(declared(), tmp_path / "run")
+    live = Live(done)
+    assert live.text() == ELSEWHERE
+    assert not live.shows_results
+    with pytest.raises(InvalidInput, match="which is your own code"):
+        StopWhen.parse("width<0.5", declared()).check(done)
+
+
+def test_a_method_of_ones_own_is_an_estimate_whatever_it_says(tmp_path):
+    run = played(plan(audit={"verdict_method": "test_own:Mine"}), tmp_path / "a")
+    a = audit_run(run, {"verdict_method": Mine()})
+    assert a.level_kept
+    assert (a.verdict.method, a.verdict.label, a.verdict.promise) == ("mine", "My own", "estimate")
+    assert a["mine"].note.endswith("a method of your own, of which epsgauge knows no proof")
+    assert (a["mine"].low, a["mine"].high) == (a["clopper-pearson"].low, a["clopper-pearson"].high)
+    assert a.verdict.bound == audit_run(run, {"verdict_method": "clopper-pearson"}).verdict.bound
+    assert "of which epsgauge knows no proof" in a.verdict.sentence
+    assert a.gauge.method == "mine"
+
+
+class Sly(ClopperPearson):
+    name = "sly"
+    proven = True
+
+
+def test_a_method_cannot_call_itself_proven(tmp_path):
+    run = played(plan(audit={"verdict_method": "test_own:Sly"}), tmp_path / "a")
+    a = audit_run(run, {"verdict_method": Sly()})
+    assert (a.level_kept, a.verdict.promise, a["sly"].promise) == (True, "estimate", "estimate")
+    assert a["clopper-pearson"].promise == "guaranteed"
+
+
+class Narrow(Bayes):
+    name = "narrow"
+
+
+def test_a_credible_method_of_ones_own_stays_credible_where_it_was_declared(tmp_path):
+    run = played(plan(audit={"verdict_method": "test_own:Narrow"}), tmp_path / "run")
+    assert audit_run(run, {"verdict_method": Narrow()}).verdict.promise == "credible"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"attack": "nowhere"}, "attack must be one of percentile, loss, difference"),
+        ({"attack": "my_parts:nothing"}, "but got my_parts:nothing."),
+        ({"attack": "my_parts:Dubled"}, "has no 'Dubled'. Did you mean \"Doubled\"?"),
+        ({"attack": Mine()}, "extends epsgauge.attacks.attack.Attack"),
+        ({"verdict_method": Doubled()}, "extends epsgauge.methods.method.Method"),
+        ({"verdict_method": "my_parts:Doubled"}, "extends epsgauge.methods.method.Method"),
+        ({"verdict_method": type("Fake", (Mine,), {"name": "exact"})()}, "must not be called 'exact'"),
+        ({"attack": type("Fake", (Doubled,), {"name": " "})()}, "must have a name"),
+    ],
+)
+def test_what_is_refused(run, module, changes, sentence):
+    with pytest.raises(InvalidInput, match=sentence.replace("?", r"\?")):
+        audit_run(run, changes)
+
+
+def test_an_attack_whose_channel_the_run_lacks(run):
+    class Margins(eg.Attack):
+        name = "margins"
+        needs = ("margin",)
+
+        def score(self, signals):
+            return signals["margin"]
+
+    with pytest.raises(InvalidInput, match="the attack margins needs the channel 'margin', but this run has only"):
+        audit_run(run, {"attack": Margins()})
+
+
+def test_on_the_command_line(tmp_path, module):
+    played(declared(), tmp_path / "run")
+    found = json.loads(ask("audit", tmp_path / "run", "--attack", "my_parts:Doubled", "--json"))
+    assert found["verdict"]["adversary"]["attack"] == "doubled"
+    assert found["level_kept"]
+    assert "attack      doubled" in ask("audit", tmp_path / "run", "--attack", "my_parts:Doubled")
+    by_mine = ask("audit", tmp_path / "run", "--attack", "my_parts:Doubled", "--verdict-method", "my_parts:Mine")
+    assert "My own" in by_mine
+    written = ask("export", tmp_path / "run", "--attack", "my_parts:Doubled", "-o", tmp_path / "s.csv")
+    assert "scores of the attack doubled" in written
+
+
+def test_several_pairs_per_model(tmp_path):
+    done = played(pairs_plan(), tmp_path / "run")
+    a = audit_run(done, {"attack": Doubled(), "verdict_method": Mine()})
+    assert "of one pair a model, fixed beforehand, of 4" in a["mine"].note

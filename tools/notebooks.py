@@ -1,0 +1,46 @@
+"""Runs the notebooks of examples/ from the first cell to the last, and checks what they show.
+
+python tools/notebooks.py
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import nbclient
+import nbformat
+
+NOTEBOOKS = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
+
+
+def problems(path: Path, scratch: str) -> list[str]:
+    """What is wrong with what a notebook shows, one sentence each; a cell that fails raises."""
+    notebook = nbformat.read(path, as_version=4)
+    resources = {"metadata": {"path": scratch}}
+    # without limits that a busy machine could reach
+    nbclient.NotebookClient(notebook, timeout=None, startup_timeout=600, resources=resources).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    kinds = {output.output_type for output in outputs}
+    shown = [output.data for output in outputs if "data" in output]
+    checks = {
+        "must only show results, without a warning or printed text": kinds == {"execute_result"},
+        "must come to a violation": any("Violation" in data["text/plain"] for data in shown),
+        "must show seven pictures or more": sum("image/png" in data for data in shown) >= 7,
+        "must show the audit as a table": any("text/html" in data for data in shown),
+    }
+    return [f"{path.name} {rule}." for rule, holds in checks.items() if not holds]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        for folder in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):
+            os.environ[folder] = str(Path(scratch, folder))
+        wrong = [sentence for path in NOTEBOOKS for sentence in problems(path, scratch)]
+    sys.exit("\n".join(wrong) or None)
+
+
+if __name__ == "__main__":
+    main()
