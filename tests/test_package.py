@@ -10,6 +10,7 @@ import pytest
 import epsgauge as eg
 
 PUBLIC = [
+    "Attack",
     "Audit",
     "DPSGD",
     "EpsgaugeError",
@@ -17,6 +18,7 @@ PUBLIC = [
     "Interval",
     "InvalidInput",
     "KnownPrivacy",
+    "Method",
     "MissingExtra",
     "Plan",
     "Posterior",
