@@ -331,9 +331,36 @@ def test_compare_with_one_rule_for_all(three):
         assert r.cdf == pytest.approx(r.audit.posterior.cdf(found.grid))
         ends = r.audit.posterior.interval(0.9)
         assert (r.low, r.high) == (ends.low, ends.high)
-    assert all(r.audit.level_kept for r in found.runs)  # the rule of the others is from the first run
+    assert [r.audit.level_kept for r in found.runs] == [True, False, False]
+    for r in found.runs[1:]:  # also with another seed: it was not declared
+        assert r.audit.lost.why == "the rule comes from another run, and this one did not declare it"
+        assert {row.promise for row in r.audit.rows} == {r.audit.verdict.promise} == {"estimate"}
     assert all(three[i].looks[-1]["kind"] == "compare" for i in range(3))
     assert json.loads(json.dumps(json_ready(found.to_json())))["runs"][1]["label"] == "m2"
+
+
+def test_models_that_chose_the_rule_are_not_judged_by_it(tmp_path):
+    """In a run with the same seed they share bits and noise, however many of them chose."""
+    same = {"attack": "difference", "rule": "same-data"}
+    few, more = (played(plan(n_models=n, name=str(n), audit=same), tmp_path / str(n)) for n in (40, 60))
+    found = compare([few, more])
+    assert found.runs[1].audit.judged.judged.models.tolist() == list(range(40, 60))
+    assert not found.runs[1].audit.level_kept
+    with pytest.raises(InvalidInput, match="no model that is independent of the 60") as refused:
+        compare([more, few])
+    assert 'rule="best"' in str(refused.value)
+    split = played(plan(n_models=60), tmp_path / "split")
+    twice = compare([split, split], fit_models=25)
+    assert twice.runs[1].audit.judged.judged.models.tolist() == list(range(25, 60))
+    assert twice.runs[1].audit.verdict.promise == "estimate"
+
+
+def test_a_rule_that_is_tried_on_another_run_after_a_look_promises_nothing(tmp_path):
+    first, second = (played(plan(seed=s, name=str(s)), tmp_path / str(s)) for s in (1, 2))
+    audit(second)
+    for fpr in (0.1, 0.3):
+        found = compare([first, second], target_fpr=fpr)
+        assert [r.audit.verdict.promise for r in found.runs] == ["estimate", "estimate"]
 
 
 def test_compare_with_the_best_rule_of_each(three):

@@ -186,7 +186,7 @@ def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: in
     judged = judge_signals(signals, using, cut, fit_pairs)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
-    lost = level_lost(run, using, shared=skipped is not None)
+    lost = level_lost(run, using, from_another=skipped is not None)
     evidence = evidence_of(run, judged, cut)
     return _assemble(_Case(run.plan.name, using, evidence, m, claim, models, lost, run, signals))
 

@@ -85,8 +85,9 @@ def compare(
     """Audit each run and set their posteriors side by side; `settings` are those of a plan's `[audit]` table.
 
     "shared": the models of the first run that choose its rule choose for all runs. In a run with the same seed, models
-    of these numbers are not judged: they share bits and noise. "best": each run chooses its own. Both choose the
-    largest lower bound, or the FPR `target_fpr`. A `percentile` is that of all runs, fixed beforehand.
+    of these numbers are not judged: they share bits and noise. The others did not declare that rule, so what is said of
+    them is an estimate. "best": each run chooses its own. Both choose the largest lower bound, or the FPR `target_fpr`.
+    A `percentile` is that of all runs, fixed beforehand.
     """
     if len(runs) < 2:
         raise InvalidInput(f"a comparison needs two runs or more, but got {len(runs)}.")
@@ -144,17 +145,19 @@ def _audits(runs: Sequence[Run], rule: str, settings: dict[str, Any]) -> tuple[s
     others |= {"rule": "given", "threshold": first.judged.threshold}
     if first.settings.pooled_number is None and first.settings.pooled_guesses in ("top", "top-positive"):
         others["pooled_guesses"] = None  # how many count was chosen with the rule
-    rest = [audit_run(run, others, skipped=_had_a_say(runs[0], run)) for run in runs[1:]]
+    rest = [audit_run(run, others, skipped=_had_a_say(first, run)) for run in runs[1:]]
     return f"one rule for all: {first.verdict.adversary.rule} of the first run", [first, *rest]
 
 
-def _had_a_say(first: Run, run: Run) -> int:
+def _had_a_say(first: Audit, run: Run) -> int:
     """How many models of a run, from the first on, share bits and noise with those that chose the rule."""
-    shared = first.plan.n_fit if run.plan.seed == first.plan.seed else 0
+    same_seed = first.run is not None and run.plan.seed == first.run.plan.seed
+    shared = int(first.judged.fit_models.max()) + 1 if same_seed else 0
     if not (run.done >= shared).any():
         raise InvalidInput(
             f"{run.path} has no model that is independent of the {shared} which chose the rule: its seed is theirs. "
-            "Give runs of a comparison different seeds, and one points_seed so that they share their points."
+            "Give runs of a comparison different seeds, and one points_seed so that they share their points; or let "
+            'each run choose its own rule, with rule="best".'
         )
     return shared
 

@@ -28,13 +28,13 @@ def facts_of(judged: Judged, pairs_per_model: int, run: Run | None, lost: Lost |
     return Facts(pairs_per_model, chosen_on(judged), lost, run is None or delta in _declared_deltas(run))
 
 
-def level_lost(run: Run, using: Means, *, shared: bool = False) -> Lost | None:
-    """None where it was kept; `shared` says that another run chose the rule, with the attack that was declared here.
+def level_lost(run: Run, using: Means, *, from_another: bool = False) -> Lost | None:
+    """None where it was kept; `from_another` says that another run chose the rule.
 
     To look at a run and then play on to the number of models that was planned does no harm.
     """
     used = using.settings
-    rule, stopping, verdict = _rule(run, used, shared) or _own(run, using), _stopping(run), _verdict(run, used)
+    rule, stopping, verdict = _rule(run, used, from_another) or _own(run, using), _stopping(run), _verdict(run, used)
     why = rule or [*stopping, *verdict]
     return Lost("; ".join(why), bool(rule), bool(stopping), bool(verdict)) if why else None
 
@@ -58,10 +58,11 @@ def _declared_deltas(run: Run) -> list[float]:
     return declared
 
 
-def _rule(run: Run, used: AuditSettings, shared: bool) -> list[str]:
+def _rule(run: Run, used: AuditSettings, from_another: bool) -> list[str]:
     searched = used.rule != "given" and used.target_fpr is None  # a search maximises ε at a δ
     names = _differing((*RULE, "delta") if searched else RULE, run.declared, used)
-    names = [name for name in names if not shared or name == "attack"]
+    if names and from_another:
+        return ["the rule comes from another run, and this one did not declare it"]
     if names:
         return [_differs(names)]
     if run.code_changed:
