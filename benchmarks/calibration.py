@@ -167,7 +167,7 @@ def ours(methods: list[str], runs: int, exact_runs: int) -> dict[str, Certificat
 
 
 def tables(found: dict[str, Certificate]) -> None:
-    """Markdown, one row a scenario and one column a method."""
+    """Markdown, one row per scenario and one column per method."""
     columns: dict[str, Callable[[ScenarioResult], str]] = {
         "share of runs above the rule's ε, %": lambda s: (
             f"{100 * s.above_rule.value:.1f} ± {100 * s.above_rule.error:.1f}"

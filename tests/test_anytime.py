@@ -141,7 +141,7 @@ def test_many_moments_are_quick():
     assert 1.0 < low[-1] < np.log(0.7 / 0.2)
 
 
-# Betting, for several pairs a model
+# Betting, for several pairs per model
 
 
 def test_betting_against_the_product_itself():

@@ -285,7 +285,7 @@ def scoring(value):
         ),
         (
             scoring(np.zeros(6)),
-            "the attack margin must give one score a pair, an array of shape (6, 3), but gave (6,).",
+            "the attack margin must give one score per pair, an array of shape (6, 3), but gave (6,).",
         ),
         (
             scoring(np.where(np.arange(18).reshape(6, 3) == 4, np.nan, 0.0)),

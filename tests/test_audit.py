@@ -131,7 +131,7 @@ def test_target_fpr(many):
     assert a.judged.fit_tally.fpr <= 0.2
 
 
-# Many pairs a model
+# Many pairs per model
 
 
 def test_guaranteed_rows_take_one_pair_a_model(many):
@@ -143,7 +143,7 @@ def test_guaranteed_rows_take_one_pair_a_model(many):
     expected = eg.intervals(a.guaranteed_tally, delta=1e-5, level=0.9)["clopper-pearson"]
     row = a["clopper-pearson"]
     assert (row.low, row.high, row.promise) == (expected.low, expected.high, "guaranteed")
-    assert "one pair a model" in row.note
+    assert "one pair per model" in row.note
     assert a["bayes"].promise == "estimate"
     assert "not independent" in a["bayes"].note
     assert audit_run(many, {"verdict_method": "exact"}).verdict.tally == a.guaranteed_tally

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tiny_runs import CLAIM, FAILING, Breaks, Pairs, pairs_plan, plan, played, responses, small_plan, stopped
 
-from epsgauge.auditing.audit import audit, audit_run, evidence_of
+from epsgauge.auditing.audit import audit, audit_run
+from epsgauge.auditing.judged import evidence_of
 from epsgauge.auditing.stopping import StopWhen
 from epsgauge.bounds.anytime import anytime_interval, anytime_lower_bound
 from epsgauge.bounds.betting import betting_lower_bound
@@ -177,7 +178,7 @@ def test_what_to_stop_for_must_be_understood(text):
 
 
 def test_a_width_needs_one_pair_a_model():
-    with pytest.raises(InvalidInput, match="needs one pair a model, but the plan has 4"):
+    with pytest.raises(InvalidInput, match="needs one pair per model, but the plan has 4"):
         StopWhen.parse("width < 0.5", pairs_plan())
     assert StopWhen.parse(" violation ", pairs_plan()).text == "violation"
 

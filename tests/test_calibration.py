@@ -17,7 +17,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.laplace import Laplace
 from epsgauge.methods.clopper_pearson import ClopperPearson
-from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT, NO_PEEKING, RULE_FIXED
+from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.methods.table import METHODS
 from epsgauge.stats import region
 from epsgauge.stats.families import Mu
@@ -78,7 +78,7 @@ def test_eps_of_one_bit_of_a_model_with_shared_noise():
 
 def test_what_scenarios_break():
     assert VERTEX.breaks == {str(Mu.assumption)}
-    assert WATCHED.breaks == {NO_PEEKING, str(Mu.assumption)}
+    assert WATCHED.breaks == {NUMBER_FIXED, str(Mu.assumption)}
     assert MODELS[0].breaks == {INDEPENDENT}
     assert BY_NAME["no leak, best threshold"].breaks == {RULE_FIXED}
     assert BY_NAME["no leak, FPR 0.1, sizes 3 : 17"].breaks == {FAIR_BITS}
@@ -194,7 +194,7 @@ def test_watching_breaks_clopper_pearson_and_not_the_anytime_bound():
     found = {m: calibrate(m, exact=True, scenarios=(WATCHED,)).scenarios[0] for m in ("clopper-pearson", "anytime")}
     assert found["clopper-pearson"].above_rule.value == pytest.approx(0.0742, abs=1e-4)
     assert found["clopper-pearson"].result == "outside"
-    assert found["clopper-pearson"].broken_assumptions == (NO_PEEKING,)
+    assert found["clopper-pearson"].broken_assumptions == (NUMBER_FIXED,)
     assert found["anytime"].above_rule.value < 0.001
     assert found["anytime"].result == "pass"
     one_look = enumerated(Bounder.of("clopper-pearson", 0.95), replace(WATCHED, looks=1))

@@ -240,7 +240,7 @@ def test_map_style_data_is_given_as_a_subset():
         ({"pool_size": 150}, r"150 for the pool\), but has 200"),
         (
             {"pairs_per_model": 10, "pool_size": 15},
-            "game.pool_size must be at least 20, for 10 pairs a model, but got 15",
+            "game.pool_size must be at least 20, for 10 pairs per model, but got 15",
         ),
     ],
 )

@@ -7,8 +7,9 @@ import pytest
 from scipy import special
 from tiny_runs import Pairs, evidence_of_tally, pairs_plan, plan, played, responses, small_plan, stopped
 
-from epsgauge.auditing.audit import audit, audit_run, evidence_of
+from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.forecast import forecast
+from epsgauge.auditing.judged import evidence_of
 from epsgauge.auditing.stopping import StopWhen
 from epsgauge.bounds.betting import betting_lower_bound
 from epsgauge.bounds.exact import exact_lower_bound

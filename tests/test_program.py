@@ -173,8 +173,8 @@ SH = ["/bin/sh", "-c"]
         ),
         ([*SH, "kill -SEGV $$"], {}, "but it ended with signal SIGSEGV. It wrote no output."),
         ([*SH, "echo 1 > $0/losses.csv", "{folder}"], {}, "one number for each of the 2 points, but holds 1."),
-        ([*SH, "printf '1\\n\\nlow\\n' > $0/losses.csv", "{folder}"], {}, "one number a line, but line 3 is 'low'."),
-        ([*SH, "printf '1,2\\n' > $0/losses.csv", "{folder}"], {}, "one number a line, but line 1 is '1,2'."),
+        ([*SH, "printf '1\\n\\nlow\\n' > $0/losses.csv", "{folder}"], {}, "one number per line, but line 3 is 'low'."),
+        ([*SH, "printf '1,2\\n' > $0/losses.csv", "{folder}"], {}, "one number per line, but line 1 is '1,2'."),
         (
             [*SH, "echo x > $0/losses.npy", "{folder}"],
             {"format": "npy"},

@@ -99,7 +99,7 @@ def hostile(runs):
 
 @pytest.fixture(scope="module")
 def many(runs):
-    """Several pairs a model."""
+    """Several pairs per model."""
     return eg.audit(Run.open(runs / "many"))
 
 
@@ -137,7 +137,7 @@ def judged():
 def test_sections_come_in_order(hostile, many_page):
     order = ["verdict", *(key for key in TITLES if key not in ("comparison", "verdicts"))]
     assert sections(many_page) == order
-    order.remove("dependence")  # one pair a model has none
+    order.remove("dependence")  # one pair per model has none
     assert sections(hostile["html"]) == order
 
 

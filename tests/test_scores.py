@@ -175,7 +175,7 @@ def test_columns_are_found_by_their_header(tmp_path):
     path = written(tmp_path, '\ufeffscore,note,bit\r\n0.5,"a, b",1\r\n\r\n-1e-3,été,0\r\n')
     scores = Scores.read(path, adjacency="add-remove")
     assert (scores.score.tolist(), scores.bit.tolist()) == ([0.5, -1e-3], [1, 0])
-    assert (scores.model.tolist(), scores.pair.tolist()) == ([0, 1], [0, 0])  # every row a model of its own
+    assert (scores.model.tolist(), scores.pair.tolist()) == ([0, 1], [0, 0])  # every row per model of its own
     assert scores.id is scores.group is None
 
 

@@ -341,7 +341,7 @@ def test_bad_settings(call, message):
         ("bare_batchnorm", "its layer 1 is a BatchNorm1d"),
         ("Unused", "but idle.weight, idle.bias does not"),
         ("two_outputs", "y must be below 2, the number of classes of model mine_models:two_outputs, but got 2. Give"),
-        ("scalar", "must give one row of class scores a point, but for one point it gave (1,)"),
+        ("scalar", "must give one row of class scores per point, but for one point it gave (1,)"),
         ("nothing", "must build a torch.nn.Module, but it gave a NoneType"),
         ("needs", "must build a model without arguments, but: needs() missing 1"),
         ("made", "must be a function that builds a new torch.nn.Module, but it is a Frozen"),

@@ -108,4 +108,4 @@ def test_many_pairs_a_model_keep_one_for_the_guaranteed_row(tmp_path):
     assert int(found.guaranteed_tally.n_samples) == 250
     assert found["bayes"].promise == "estimate"
     assert found["clopper-pearson"].promise == "guaranteed"
-    assert "one pair a model" in found["clopper-pearson"].note
+    assert "one pair per model" in found["clopper-pearson"].note

@@ -483,7 +483,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
-    """Every kind of rule, with one pair a model and several, finished or not."""
+    """Every kind of rule, with one pair per model and several, finished or not."""
     folder, audits = tmp_path_factory.mktemp("cases"), Audits()
     found = {}
     for name, (m, stop_after, audit, _) in CASES.items():

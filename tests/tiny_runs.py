@@ -58,7 +58,7 @@ class Breaks(RandomisedResponseTrainer):
 
 @dataclass(frozen=True)
 class Pairs:
-    """Noisy losses of points that are in or out: any number of pairs a model."""
+    """Noisy losses of points that are in or out: any number of pairs per model."""
 
     shift: float = 1.0
 

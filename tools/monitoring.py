@@ -42,7 +42,7 @@ def clopper_pearson_refutes(tally: eg.Tally, eps: float, delta: float, alpha: fl
 
 
 def betting_refutes(tally: eg.Tally, eps: float, delta: float, alpha: float) -> bool:
-    """Whether the gambler's wealth ever was 1/α; the same stakes as in `betting`, one pair a model."""
+    """Whether the gambler's wealth ever was 1/α; the same stakes as in `betting`, one pair per model."""
     fn, fp = np.diff(tally.fn, prepend=0), np.diff(tally.fp, prepend=0)
     grown, slack = np.exp(eps), 1 - delta
     stakes = STAKES[STAKES * (2 * grown - slack) <= 1][:, None]

@@ -97,7 +97,8 @@ class AuditSettings(BaseModel):
             raise ValueError('fit_models goes with rule = "split"')
         if self.rule != "split-pairs" and self.fit_pairs is not None:
             raise ValueError('fit_pairs goes with rule = "split-pairs"')
-        if self.percentile is not None and self.attack != "percentile":
+        attack = ATTACKS.get(self.attack)  # None: your own, which says it where it is loaded
+        if self.percentile is not None and attack is not None and not attack.has_percentiles:
             raise ValueError('percentile goes with attack = "percentile"')
         self._check_guesses()
         self._check_claim()

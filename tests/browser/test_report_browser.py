@@ -24,7 +24,7 @@ def hostile_plan():
 
 @pytest.fixture(scope="module")
 def run_report(tmp_path_factory):
-    """Of a run with a hostile name and several pairs a model: every section is there."""
+    """Of a run with a hostile name and several pairs per model: every section is there."""
     folder = tmp_path_factory.mktemp("report")
     run = eg.run(hostile_plan(), out=folder / "run", executor=InProcess())
     return report(eg.audit(run), out=folder / "report.html")

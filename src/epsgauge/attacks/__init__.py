@@ -1,1 +1,1 @@
-"""Signals -> scores, one attack a file."""
+"""Signals -> scores, one attack per file."""

@@ -12,7 +12,7 @@ from epsgauge.stats.arrays import Floats
 
 
 class Attack:
-    """A way from signals to one score a pair, higher where b = 1 is more likely.
+    """A way from signals to one score per pair, higher where b = 1 is more likely.
 
     A subclass needs a `name` and a `score`; what else it has goes into reports. It may be a frozen dataclass.
 
@@ -29,9 +29,10 @@ class Attack:
     meaning: str = ""  # what it reads, in words
     needs: tuple[str, ...] = ("loss",)  # channels
     axis: str = "score"  # what a score is, for the axis of a picture
+    has_percentiles: bool = False  # whether a rule is a percentile of the losses: see `threshold_at`
 
     def score(self, signals: Signals) -> Floats:
-        """One score a pair, [n, m]. InvalidInput for a game that the attack cannot play."""
+        """One score per pair, [n, m]. InvalidInput for a game that the attack cannot play."""
         raise NotImplementedError("an attack must define score(signals)")
 
     def candidates(self, signals: Signals) -> Floats | None:
@@ -70,8 +71,8 @@ class Attack:
             score = np.asarray(self.score(signals), dtype=np.float64)
         if score.shape != signals.bits.shape:
             raise InvalidInput(
-                f"the attack {self.name} must give one score a pair, an array of shape {signals.bits.shape}, but gave "
-                f"{score.shape}."
+                f"the attack {self.name} must give one score per pair, an array of shape {signals.bits.shape}, but "
+                f"gave {score.shape}."
             )
         bad = np.argwhere(~np.isfinite(score))
         if len(bad):

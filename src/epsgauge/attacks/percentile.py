@@ -43,6 +43,7 @@ class Percentile(Attack):
     meaning = "the rank of the point's loss among the model's own losses on reference points"
     needs = ("loss", "reference")
     axis = "score: rank of the loss, in %"
+    has_percentiles = True
 
     def score(self, signals: Signals) -> Floats:
         loss, reference = signals["loss"], signals["reference"]

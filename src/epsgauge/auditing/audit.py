@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,9 +11,10 @@ import numpy as np
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.claim import Promises, promises
-from epsgauge.auditing.declared import claim_delta, facts_of, level_lost
-from epsgauge.auditing.means import Means, Own, means
+from epsgauge.auditing.declared import facts_of, level_lost
+from epsgauge.auditing.judged import check_split, choice_of, evidence_of, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
+from epsgauge.auditing.setup import Own, Setup, setup_of
 from epsgauge.auditing.verdict import Verdict, verdict
 from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
@@ -23,12 +23,12 @@ from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.methods.cautions import cautions
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence, Failed
-from epsgauge.methods.facts import FAIR_BITS, NO_PROOF, Facts, Lost, left
+from epsgauge.methods.facts import NO_PROOF, Facts, Lost, left
 from epsgauge.methods.method import Method, MethodRow
 from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
 from epsgauge.numbers import number
 from epsgauge.runner.view import Run
-from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, SplitPairs, default_fit, judge
+from epsgauge.scores.rules import default_fit, judge
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.families import Mu
@@ -95,7 +95,7 @@ class Audit(Reading, Printed):
     def effective_noise(self) -> EffectiveNoise:
         """The noise that DP-SGD can have had at most, by its whole trade-off curve, at the verdict's level.
 
-        It rests on one pair a model and keeps or loses its promise with Clopper-Pearson's row. Takes some seconds.
+        It rests on one pair per model and keeps or loses its promise with Clopper-Pearson's row. Takes some seconds.
         """
         if not isinstance(self.privacy, DPSGD):
             raise InvalidInput(
@@ -162,10 +162,10 @@ def _audit_scores(scores: Scores, seed: int, changes: Mapping[str, Any]) -> Audi
     for name in ("attack", "percentile"):
         if name in changes:
             raise InvalidInput(f"{name} goes with a run, but these scores were made already. Use rule and threshold.")
-    using = means(AuditSettings(), changes)
+    using = setup_of(AuditSettings(), changes)
     n, m = len(scores.models), int(scores.pairs.max()) if len(scores) else 0
     fit_models, fit_pairs = using.settings.fit_models or default_fit(n), using.settings.fit_pairs or default_fit(m)
-    choice = _choice(using.settings, using.settings.threshold, fit_models, fit_pairs, seed)
+    choice = choice_of(using.settings, using.settings.threshold, fit_models, fit_pairs, seed)
     judged = judge(scores, choice, delta=using.settings.delta)
     claim = promises(using.settings, None, scores.adjacency, trained=False)
     return _assemble(_Case("scores", using, Evidence(judged), judged.pairs_per_model, claim, Models(n, n, 0)))
@@ -173,10 +173,10 @@ def _audit_scores(scores: Scores, seed: int, changes: Mapping[str, Any]) -> Audi
 
 def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: int | None = None) -> Audit:
     """Without logging a look. `skipped`: models below this number chose the rule elsewhere, and are not judged."""
-    using = means(run.plan.audit, changes or {})
+    using = setup_of(run.plan.audit, changes or {})
     settings, m = using.settings, run.plan.game.pairs_per_model
     cut, fit_pairs = settings.n_fit(run.plan.n_models) if skipped is None else skipped, settings.n_fit_pairs(m)
-    _check_split(run, settings, cut, fit_pairs)
+    check_split(run, settings, cut, fit_pairs)
     signals = run.signals()
     if skipped is not None:
         signals = signals[signals.models >= skipped]
@@ -191,73 +191,12 @@ def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: in
     return _assemble(_Case(run.plan.name, using, evidence, m, claim, models, lost, run, signals))
 
 
-def _check_split(run: Run, settings: AuditSettings, cut: int, fit_pairs: int) -> None:
-    """As a plan with these settings would be checked."""
-    if settings.rule == "split" and cut >= run.plan.n_models:
-        raise InvalidInput(
-            f"audit.fit_models must be below n_models = {run.plan.n_models}, so that models are left to be judged, but "
-            f"is {cut}."
-        )
-    if fit_pairs >= run.plan.game.pairs_per_model:
-        raise InvalidInput(
-            f"audit.fit_pairs must be below game.pairs_per_model = {run.plan.game.pairs_per_model}, so that pairs are "
-            f"left to be judged, but is {fit_pairs}."
-        )
-
-
-def judge_signals(signals: Signals, using: Means, cut: int, fit_pairs: int) -> Judged:
-    """Attack and rule of a run; the models below number `cut` choose, as many of them as are done, or the first
-    `fit_pairs` pairs of each model.
-    """
-    settings, fit = using.settings, int(np.sum(signals.models < cut))
-    if settings.rule == "split" and fit == 0:
-        raise InvalidInput(
-            f"the first {cut} models choose the rule, but none of them is done. Wait for them, retry those that "
-            'failed, or use rule = "given".'
-        )
-    if settings.rule == "split" and fit == len(signals):
-        raise InvalidInput(
-            f"the first {cut} models choose the rule, and no other one is done. Wait for more, or use fewer fit_models."
-        )
-    scores = using.attack.scores(signals)
-    choice = _choice(settings, given_threshold(using, signals), cut, fit_pairs, None)
-    return judge(scores, choice, delta=settings.delta, candidates=using.attack.candidates(signals))
-
-
-def given_threshold(using: Means, signals: Signals) -> float | None:
-    """The threshold that the settings give, for the percentile too."""
-    if using.settings.percentile is None:
-        return using.settings.threshold
-    return using.attack.threshold_at(using.settings.percentile, signals)
-
-
-def evidence_of(run: Run, judged: Judged, cut: int) -> Evidence:
-    """What is missing in a run is neither done nor failed; while a model that chooses the rule is, none counts."""
-    chose = judged.choice.fit_pairs if isinstance(judged.choice, SplitPairs) else 0
-    failed = tuple(Failed(f.index, f.bits[chose:]) for f in run.failed if f.index >= cut)
-    missing = np.setdiff1d(np.arange(run.plan.n_models), np.union1d(run.done, run.failed_models))
-    end = float(missing[0]) if len(missing) else math.inf
-    return Evidence(judged, failed, 0.0 if isinstance(judged.choice, Split) and end < cut else end)
-
-
-def _choice(
-    settings: AuditSettings, threshold: float | None, fit_models: int, fit_pairs: int, seed: int | None
-) -> Choice:
-    if threshold is not None:  # which the settings have for rule = "given" alone
-        return Given(threshold)
-    if settings.rule == "same-data":
-        return SameData(settings.search, settings.target_fpr)
-    if settings.rule == "split-pairs":
-        return SplitPairs(fit_pairs, seed, settings.search, settings.target_fpr)
-    return Split(fit_models, seed, settings.search, settings.target_fpr)
-
-
 @dataclass(frozen=True, eq=False)
 class _Case:
     """What is to be judged, however it was come by."""
 
     name: str
-    using: Means
+    using: Setup
     evidence: Evidence
     pairs_per_model: int
     promised: Promises
@@ -290,7 +229,7 @@ class _Case:
 
 def _assemble(case: _Case) -> Audit:
     settings, claim, run = case.settings, case.promised.claim, case.run
-    at_claim, by_mu = claim_delta(claim, settings.delta), settings.by_mu
+    at_claim, by_mu = case.promised.delta, settings.by_mu
     judge_, caveats = case.judge(at_claim, by_mu=by_mu)
     evidence = case.counted_by(judge_)
     method, facts = judge_.form(evidence, by_mu=by_mu), case.facts(settings.delta)
@@ -304,7 +243,7 @@ def _assemble(case: _Case) -> Audit:
         level=settings.verdict_level,
         delta=settings.delta,
         adversary=who,
-        caveats=(*caveats, *_unpromised(method, evidence, kept.why)),
+        caveats=(*caveats, *_unpromised(evidence, kept.why)),
     )
     posterior = estimate(evidence.tally, delta=settings.delta)
     rows = rows_of(evidence, facts, settings, judge_)
@@ -353,11 +292,9 @@ def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: M
     return tuple(row for row in found if row is not None)
 
 
-def _unpromised(method: Method, evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
+def _unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
     """What the evidence itself, or the lack of a proof, takes from the verdict's bound."""
-    unfair = [evidence.unfair] if FAIR_BITS in method.assumptions and evidence.unfair else []
-    unproven = [NO_PROOF] if NO_PROOF in why else []
-    return tuple(f"The bound promises nothing here: {reason}." for reason in (*unfair, *unproven))
+    return tuple(f"The bound promises nothing here: {r}." for r in why if r in (evidence.unfair, NO_PROOF))
 
 
 def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:

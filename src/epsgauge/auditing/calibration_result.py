@@ -29,7 +29,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Bounds and the ε of the rules they are about, one a run, or one an outcome with its probability."""
+    """Bounds and the ε of the rules they are about, one per run, or one per outcome with its probability."""
 
     bounds: Floats
     rule_eps: Floats

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from epsgauge.auditing.calibration_sources import Answers, LaplaceScores, NormalScores, Source
-from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT, NO_PEEKING, RULE_FIXED
+from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.scores.rules import SameData, Split, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Floats, Ints
@@ -26,7 +26,7 @@ class Draws:
 
     bits: Ints
     scores: Floats
-    thresholds: Floats  # one a run
+    thresholds: Floats  # one per run
 
     def __len__(self) -> int:
         return len(self.bits)
@@ -84,7 +84,7 @@ class Scenario:
         broken = {
             INDEPENDENT: self.pairs > 1,
             RULE_FIXED: self.chosen == "same",
-            NO_PEEKING: self.looks > 1,
+            NUMBER_FIXED: self.looks > 1,
             FAIR_BITS: self.n1 != self.n0,
             str(Mu.assumption): not isinstance(self.source, NormalScores),
         }

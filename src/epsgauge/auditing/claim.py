@@ -44,6 +44,7 @@ class Promises:
     claim: Claim | NoClaim
     accountant: dict[Adjacency, float | None]
     source: Source | None  # of the numbers in `accountant`
+    delta: float  # at which the claim is judged; without one, of the audit
     notes: tuple[str, ...] = ()
 
 
@@ -61,7 +62,13 @@ def promises(
     """
     if control:
         none: dict[Adjacency, float | None] = dict.fromkeys(ADJACENCIES)
-        return Promises(NoClaim("of a control run, which has no noise, nothing is promised."), none, None, (CONTROL,))
+        return Promises(
+            NoClaim("of a control run, which has no noise, nothing is promised."),
+            none,
+            None,
+            settings.delta,
+            (CONTROL,),
+        )
     source: Source = "known" if isinstance(privacy, KnownPrivacy) else "accountant"
     missing: tuple[str, ...] = ()
     eps: dict[Adjacency, float | None] = dict.fromkeys(ADJACENCIES)
@@ -79,7 +86,8 @@ def promises(
     else:
         claim = _computed(privacy, source, eps[adjacency], settings.delta, adjacency)
     notes = (*missing, *([claim.note] if isinstance(claim, Claim) and claim.note else []))
-    return Promises(claim, eps, None if privacy is None else source, notes)
+    delta = claim.delta if isinstance(claim, Claim) else settings.delta
+    return Promises(claim, eps, None if privacy is None else source, delta, notes)
 
 
 def stated(settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:

@@ -10,7 +10,7 @@ import numpy as np
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.audit import Audit, audit_run, log_audit
-from epsgauge.auditing.means import means
+from epsgauge.auditing.setup import setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Given
@@ -97,17 +97,17 @@ def compare(
         settings |= {"rule": "given", "percentile": percentile, "threshold": None}
     if target_fpr is not None:
         settings["target_fpr"] = target_fpr
-    used = [means(run.plan.audit, settings).settings for run in runs]
+    used = [setup_of(run.plan.audit, settings) for run in runs]
     adjacency = _same("adjacency", [run.plan.game.adjacency for run in runs], "They are different promises.")
-    delta = _same("delta", [s.delta for s in used], "Pass one delta for all.")
-    level = _same("level", [s.level for s in used], "Pass one level for all.")
-    attack = _same("attack", [s.attack for s in used], "Set one in the plans, or pass attack= in Python.")
+    delta = _same("delta", [s.settings.delta for s in used], "Pass one delta for all.")
+    level = _same("level", [s.settings.level for s in used], "Pass one level for all.")
+    _same("attack", [s.settings.attack for s in used], "Set one in the plans, or pass attack= in Python.")
     _same("sees", [run.plan.game.sees for run in runs], "They are different adversaries.")
     _same("challenge", [run.plan.game.challenge for run in runs], "They are different games.")
     _same("pool_size", [run.plan.game.pool_size for run in runs], "Set one for every m of a comparison.")
-    if attack == "percentile":
+    if used[0].attack.has_percentiles:
         _same("reference_size", [run.plan.game.reference_size for run in runs], "The rule counts reference losses.")
-    if rule == "shared" and used[0].rule == "split-pairs":
+    if rule == "shared" and used[0].settings.rule == "split-pairs":
         raise InvalidInput(
             'one rule for all cannot be chosen by rule = "split-pairs": pairs of every model choose it, and no model '
             'is left that it has not seen. Use rule="best", a percentile, or rule = "split".'

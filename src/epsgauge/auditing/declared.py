@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from epsgauge.auditing.claim import Claim, NoClaim, stated
-from epsgauge.auditing.means import Means
+from epsgauge.auditing.claim import Claim, stated
+from epsgauge.auditing.setup import Setup
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.facts import ChosenOn, Facts, Lost
 from epsgauge.methods.table import default_method
@@ -28,7 +28,7 @@ def facts_of(judged: Judged, pairs_per_model: int, run: Run | None, lost: Lost |
     return Facts(pairs_per_model, chosen_on(judged), lost, run is None or delta in _declared_deltas(run))
 
 
-def level_lost(run: Run, using: Means, *, from_another: bool = False) -> Lost | None:
+def level_lost(run: Run, using: Setup, *, from_another: bool = False) -> Lost | None:
     """None where it was kept; `from_another` says that another run chose the rule.
 
     To look at a run and then play on to the number of models that was planned does no harm.
@@ -37,11 +37,6 @@ def level_lost(run: Run, using: Means, *, from_another: bool = False) -> Lost | 
     rule, stopping, verdict = _rule(run, used, from_another) or _own(run, using), _stopping(run), _verdict(run, used)
     why = rule or [*stopping, *verdict]
     return Lost("; ".join(why), bool(rule), bool(stopping), bool(verdict)) if why else None
-
-
-def claim_delta(claim: Claim | NoClaim, delta: float) -> float:
-    """The δ at which a verdict is given."""
-    return claim.delta if isinstance(claim, Claim) else delta
 
 
 def verdict_method(settings: AuditSettings, pairs_per_model: int) -> str:
@@ -74,7 +69,7 @@ def _rule(run: Run, used: AuditSettings, from_another: bool) -> list[str]:
     return []
 
 
-def _own(run: Run, using: Means) -> list[str]:
+def _own(run: Run, using: Setup) -> list[str]:
     """Code of the user's own must be that of the first look; code that comes from no file cannot be compared."""
     logged = [look["own"] for look in run.looks if isinstance(look.get("own"), list)]
     seen = [part for parts in logged for part in parts if isinstance(part, dict)]

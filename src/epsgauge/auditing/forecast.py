@@ -50,14 +50,13 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
     found = promises(settings, privacy, plan.game.adjacency, control=plan.control)
     stated = settings.claimed_adjacency is not None
     unknown = trial is None and not plan.trainer.built_in and not stated and not plan.control
-    delta = found.claim.delta if isinstance(found.claim, Claim) else settings.delta
     counting = Counting(settings.pooled_guesses, settings.pooled_number)
     evidence = Evidence.ideal(n_judged, m_judged, counting, plan.game.adjacency)
     wanted, warnings = METHODS.get(settings.verdict_method or ""), list(found.notes)
     if wanted is None and settings.verdict_method is not None:
         warnings.append(f"What {settings.verdict_method} can show is not known: it is your own code. Shown is another.")
     method = (wanted or default_method(settings.asked(m))).form(evidence, by_mu=settings.by_mu)
-    largest = method.lower_bound(evidence, delta=delta, level=settings.verdict_level)
+    largest = method.lower_bound(evidence, delta=found.delta, level=settings.verdict_level)
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
     if claim is not None and largest <= claim:
         warnings.append(
@@ -87,7 +86,7 @@ def _counted(settings: AuditSettings, method: Method, evidence: Evidence) -> str
     if method.guesses(evidence) is not None and settings.pooled_number is not None:
         return f"{settings.pooled_number} guesses"
     n, one_each = (int(t.tally.n_samples) for t in (method.rests_on(evidence), evidence.one_each))
-    return "every guess" if method.guesses(evidence) is not None or n > one_each else "one guess a model"
+    return "every guess" if method.guesses(evidence) is not None or n > one_each else "one guess per model"
 
 
 def _said(claim: Claim | NoClaim, accountant: dict[Adjacency, float | None]) -> str:

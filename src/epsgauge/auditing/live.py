@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from epsgauge.auditing.audit import given_threshold, judge_signals
-from epsgauge.auditing.means import Means, means
+from epsgauge.auditing.judged import given_threshold, judge_signals
+from epsgauge.auditing.setup import Setup, setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Outcome, Signals, joined
 from epsgauge.runner.view import Run
@@ -67,7 +67,7 @@ class Live:
         ends = posterior.interval(self._settings.level)
         return f"ε {posterior.median():.2f} [{ends.low:.2f}, {ends.high:.2f}]"
 
-    def _update(self, signals: Signals, using: Means) -> None:
+    def _update(self, signals: Signals, using: Setup) -> None:
         if self._settings.rule in ("same-data", "split-pairs"):
             self._new = [signals]  # every further model may change the rule
             self._tally = judge_signals(signals, using, 0, self._fit_pairs).tally
@@ -87,15 +87,15 @@ class Live:
             self._posterior = estimate(self._tally, delta=self._settings.delta)
 
 
-def _built_in(run: Run) -> Means | None:
+def _built_in(run: Run) -> Setup | None:
     """None where the plan names an attack or method of the user's own, which nothing but the audit loads."""
     try:
-        return means(run.plan.audit, {})
+        return setup_of(run.plan.audit, {})
     except InvalidInput:
         return None
 
 
-def _chosen(signals: Signals, using: Means) -> float:
+def _chosen(signals: Signals, using: Setup) -> float:
     """The threshold that these models choose."""
     s, attack = using.settings, using.attack
     choice, candidates = SameData(s.search, s.target_fpr), attack.candidates(signals)

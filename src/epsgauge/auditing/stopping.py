@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from epsgauge.auditing.audit import evidence_of, judge_signals
 from epsgauge.auditing.claim import Claim, NoClaim, promises
-from epsgauge.auditing.means import means
+from epsgauge.auditing.judged import evidence_of, judge_signals
+from epsgauge.auditing.setup import setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.table import WATCHED
 from epsgauge.runner.plan import Plan
@@ -37,14 +37,14 @@ class StopWhen:
         _check_rule(text, plan)
         if plan.game.pairs_per_model > 1:
             raise InvalidInput(
-                f"--stop-when {text} needs one pair a model, but the plan has {plan.game.pairs_per_model}: of several "
-                'the bound that holds at every moment has no upper end. Use "violation".'
+                f"--stop-when {text} needs one pair per model, but the plan has {plan.game.pairs_per_model}: of "
+                'several the bound that holds at every moment has no upper end. Use "violation".'
             )
         return cls(f"width<{width:g}", width)
 
     def check(self, run: Run) -> None:
         """Refuse what can never be reached."""
-        means(run.plan.audit, {})  # which refuses an attack of the user's own: nothing but an audit loads it
+        setup_of(run.plan.audit, {})  # which refuses an attack of the user's own: nothing but an audit loads it
         claim = None if self.width is not None else _claim(run)
         if isinstance(claim, NoClaim):
             raise InvalidInput(
@@ -56,7 +56,7 @@ class StopWhen:
         """By the models in the order of their numbers, up to the first that is missing."""
         settings, cut = run.plan.audit, run.plan.n_fit
         try:
-            judged = judge_signals(run.signals(), means(settings, {}), cut, run.plan.n_fit_pairs)
+            judged = judge_signals(run.signals(), setup_of(settings, {}), cut, run.plan.n_fit_pairs)
         except InvalidInput:  # too few models yet
             return False
         evidence = evidence_of(run, judged, cut)

@@ -1,4 +1,4 @@
-"""A lower bound for ε that holds at every moment of a run with several pairs a model, whatever their dependence.
+"""A lower bound for ε that holds at every moment of a run with several pairs per model, whatever their dependence.
 
 It bets against a claim. With a fair bit for each pair, W = 2[b = 0, guess 1] + 2e^ε[b = 1, guess 0] − (1 − δ) has the
 mean FPR + e^ε FNR − (1 − δ), which is 0 or more if ε holds. So has the mean of W over the pairs of a model, however

@@ -157,7 +157,7 @@ def _weights(grid: _Grid, g: _Groups) -> Floats:
     """The posterior of the grid's points: a normal likelihood of the models' counts, both means integrated out."""
     spread_x, spread_y = (r * (1.0 - r) for r in g.rates)
     n1, n0 = g.n1, g.n0
-    # variances and covariance of a model's FN and FP, one row a point; 1 stands for that of an empty class
+    # variances and covariance of a model's FN and FP, one row per point; 1 stands for that of an empty class
     var_a = np.where(n1 > 0, spread_x * n1 * (1.0 + (n1 - 1.0) * grid.rho_fnr[:, None]), 1.0)
     var_b = np.where(n0 > 0, spread_y * n0 * (1.0 + (n0 - 1.0) * grid.rho_fpr[:, None]), 1.0)
     cov = (grid.correlation * np.sqrt(grid.rho_fnr * grid.rho_fpr * spread_x * spread_y))[:, None] * (n1 * n0)

@@ -196,7 +196,7 @@ def _even(start: float, end: float, n: int) -> Floats:
 
 @dataclass(frozen=True)
 class _Rate:
-    """The posteriors of one rate after k of n, one a row."""
+    """The posteriors of one rate after k of n, one per row."""
 
     k: Floats
     n: int

@@ -1,1 +1,1 @@
-"""Thin commands over the library, one file a group."""
+"""Thin commands over the library, one file per group."""

@@ -20,11 +20,11 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write the score and bit of every pair to a file. This is logged as a look at the results."""
-    from epsgauge.auditing.means import means
+    from epsgauge.auditing.setup import setup_of
     from epsgauge.runner.view import Run
 
     found = Run.open(folder)
-    chosen = means(found.plan.audit, given_settings({"attack": attack})).attack
+    chosen = setup_of(found.plan.audit, given_settings({"attack": attack})).attack
     scores = chosen.scores(found.signals())
     scores.write(out)
     if not found.log_look("export"):

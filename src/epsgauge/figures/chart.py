@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from epsgauge.errors import InvalidInput
 from epsgauge.figures.files import figure_file
 from epsgauge.figures.words import Words
 
+# Those of the report, which has a title for each.
+Section = Literal["verdict", "posterior", "region", "attack", "narrowing", "dependence", "comparison"]
 # The sliders that change most charts.
 ALL = ("threshold", "delta", "level")
 
@@ -38,7 +40,7 @@ class Chart:
 
     name: str
     title: str
-    section: str  # of the report
+    section: Section  # of the report
     of: tuple[str, ...]  # what it can be drawn of: see `Subject.kinds`
     data: Callable[[Any], Any]  # a subject -> what the chart shows
     draw: Draw

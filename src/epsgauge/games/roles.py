@@ -56,7 +56,7 @@ def assign(game: GameSettings, reference: Ints, others: Ints, canaries: Ints, wo
         pool = worst_first[: game.pool_size]
         others = others[~np.isin(others, pool)]
     elif game.challenge == "average" and game.base == "fixed":
-        # from the end, so that a pool of a given size is the same for every number of pairs a model
+        # from the end, so that a pool of a given size is the same for every number of pairs per model
         size = len(others) - n_base if game.pool_size is None else game.pool_size
         pool, others = others[len(others) - size :], others[: len(others) - size]
     elif game.challenge == "average" and game.pool_size is not None:
@@ -75,7 +75,7 @@ def _enough(game: GameSettings, available: int) -> None:
         pool = drawn if game.pool_size is None else game.pool_size
         if pool < drawn:
             raise InvalidInput(
-                f"game.pool_size must be at least {drawn}, for {game.pairs_per_model} pairs a model, but got {pool}."
+                f"game.pool_size must be at least {drawn}, for {game.pairs_per_model} pairs per model, but got {pool}."
             )
         if game.challenge == "worst" and pool > 2 * game.train_size:
             raise InvalidInput(

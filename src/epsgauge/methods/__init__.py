@@ -1,1 +1,1 @@
-"""Evidence -> bounds with their promises, one method a file."""
+"""Evidence -> bounds with their promises, one method per file."""

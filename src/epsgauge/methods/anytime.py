@@ -1,30 +1,48 @@
-"""Anytime: a bound that holds at every moment of a run, by a likelihood ratio, of one pair of each model in order."""
+"""Anytime: a bound that holds at every moment of a run, from the models in the order of their numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from epsgauge.bounds.anytime import anytime_interval, anytime_lower_bound
-from epsgauge.methods.betting import Betting
+from epsgauge.bounds.betting import betting_lower_bound
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import INDEPENDENT, RULE_FIXED
+from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, INDEPENDENT, MODELS_INDEPENDENT, RULE_FIXED
 from epsgauge.methods.method import Asked, Counted, Found, Method
+from epsgauge.methods.power import redrawn
+from epsgauge.numbers import count
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import Family
 from epsgauge.stats.posterior import Prior
 
 
-class Anytime(Counted):
-    """Of several pairs of each model it takes the form of bets."""
+class InOrder(Method):
+    """What both forms share: models count up to the first that is missing."""
 
     name = "anytime"
     label = "Anytime"
     colour = "sky"
     promise = "guaranteed"
     meaning = "covers with at least the level at every moment, however often one looks"
-    assumptions = (INDEPENDENT, RULE_FIXED)
     proven = True
+
+    def counts(self, evidence: Evidence, *, several: bool) -> str:
+        n, failed = len(evidence.in_order.pairs), evidence.in_order.first.n_failed
+        if n == evidence.n_models:
+            return super().counts(evidence, several=several)
+        pairs = f"the first {count(n, 'judged model')} in order"
+        return f"{pairs}, with {count(failed, 'failed model')} as wrong guesses" if failed else pairs
+
+    def said(self, evidence: Evidence) -> str:
+        n = len(evidence.in_order.pairs)
+        return f"of {n} models in the order of their numbers, up to the first that is missing"
+
+
+class Anytime(InOrder, Counted):
+    """The form for one pair of each model: a likelihood ratio."""
+
+    assumptions = (INDEPENDENT, RULE_FIXED)
     vectorised = True
     sliders = True
 
@@ -39,10 +57,7 @@ class Anytime(Counted):
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         found = super().found(evidence, delta=delta, level=level)
-        n = len(evidence.in_order.pairs)
-        return Found(
-            found.low, found.high, f"of {n} models in the order of their numbers, up to the first that is missing"
-        )
+        return Found(found.low, found.high, self.said(evidence))
 
     def ends(self, family: Family, counts: Counts, alpha: float, prior: Prior) -> tuple[Floats, Floats]:
         found = anytime_interval(counts.whole(), delta=family.parameter, level=1.0 - alpha)
@@ -53,3 +68,36 @@ class Anytime(Counted):
         found = np.asarray(anytime_lower_bound(counts.whole(), delta=np.full(len(counts), delta), level=level))
         chance = counts.tp * (counts.fp + counts.tn) <= counts.fp * (counts.tp + counts.fn)
         return np.where(chance, 0.0, found)
+
+
+class Betting(InOrder):
+    """The form for several pairs of each model, which all count: a bet on each model. It has no upper end."""
+
+    assumptions = (MODELS_INDEPENDENT, FAIR_BITS, RULE_FIXED, DELTA_FIXED)
+
+    def rests_on(self, evidence: Evidence) -> Tallied:
+        return evidence.in_order.all_pairs
+
+    def failures(self, evidence: Evidence) -> str | None:
+        n = evidence.in_order.first.n_failed
+        return f"{count(n, 'failed model')} {'counts' if n == 1 else 'count'} as wrong guesses" if n else None
+
+    def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        seen = evidence.in_order
+        return betting_lower_bound(seen.fn, seen.fp, seen.pairs, delta=delta, level=level)
+
+    def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
+        low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
+        return Found(low, rests_on=self.said(evidence))
+
+    def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        seen = evidence.in_order
+        n = len(seen.pairs)
+        if not n:
+            return 0.0
+
+        def again(rng: np.random.Generator) -> float:
+            i = rng.integers(0, n, n)
+            return betting_lower_bound(seen.fn[i], seen.fp[i], seen.pairs[i], delta=delta, level=level)
+
+        return redrawn(again)

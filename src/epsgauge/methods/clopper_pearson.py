@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from epsgauge.methods.facts import INDEPENDENT, NO_PEEKING, RULE_FIXED
-from epsgauge.methods.method import WATCHED
+from epsgauge.methods.facts import INDEPENDENT, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.method import WHEN_STOPPED
 from epsgauge.methods.of_quick import OfQuick
 from epsgauge.stats import rates
 from epsgauge.stats.quick import CLOPPER_PEARSON
@@ -16,9 +16,9 @@ class ClopperPearson(OfQuick):
     dashes = (1.5, 1.5)
     promise = "guaranteed"
     meaning = "covers with at least the level, proven under its assumptions"
-    assumptions = (INDEPENDENT, RULE_FIXED, NO_PEEKING)
+    assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED)
     interval = CLOPPER_PEARSON
     of_one_rate = staticmethod(rates.clopper_pearson)
     proven = True
     one_pair = True
-    instead = WATCHED
+    instead = WHEN_STOPPED

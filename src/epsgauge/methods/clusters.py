@@ -44,7 +44,7 @@ class Clusters(Method):
             return None
         fnr, fpr = found.design_effect
         says = f"design effects {fnr:.2g} (FNR) and {fpr:.2g} (FPR) in {found.n_models} models"
-        bias = "it corrects the variance, not the bias of several pairs a model"
+        bias = "it corrects the variance, not the bias of several pairs per model"
         return Found(found.low, found.high, rests_on=f"{says}; {bias}")
 
 

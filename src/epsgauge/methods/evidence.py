@@ -89,7 +89,7 @@ class Evidence:
         model, pair = (index.ravel() for index in np.indices((n_models, pairs_per_model)))
         bit = (model + pair + 1) % 2
         which = Which(counting.guessed or "all", number=counting.number)
-        if which.guessed not in ("all", "positive", "negative") and which.number is None:
+        if not which.tallied and which.number is None:  # the rows that choose the rule would say how many
             which = Which()
         whole = cls.of_scores(Scores(model, pair, bit, bit.astype(np.float64), adjacency), 0.5)
         return replace(whole, counting=counting, chosen=which)
@@ -163,6 +163,11 @@ class Evidence:
         first = sum(int(f.bits[0]) for f in failed)
         tally = tally_at(firsts(scores), np.asarray(self.threshold))
         return InOrder(Tallied(tally, first, len(failed) - first), fn, fp, n1, pairs)
+
+    @property
+    def n_models(self) -> int:
+        """How many are to be judged, those that failed among them."""
+        return len(self.scores.models) + len(self.failed)
 
     @property
     def several(self) -> bool:

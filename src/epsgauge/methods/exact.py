@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from epsgauge.bounds.exact import exact_lower_bound
-from epsgauge.methods.facts import DELTA_FIXED, INDEPENDENT, NO_PEEKING, RULE_FIXED
-from epsgauge.methods.method import WATCHED, Asked, Counted
+from epsgauge.methods.facts import DELTA_FIXED, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.method import WHEN_STOPPED, Asked, Counted
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import Family
@@ -25,12 +25,12 @@ class Exact(Counted):
     colour = "green"
     promise = "guaranteed"
     meaning = "covers with at least the level, proven under its assumptions"
-    assumptions = (INDEPENDENT, RULE_FIXED, NO_PEEKING, DELTA_FIXED)
+    assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, DELTA_FIXED)
     proven = True
     one_pair = True
     called_for_always = True
     sliders = True
-    instead: ClassVar[Mapping[str, str]] = {**WATCHED, DELTA_FIXED: "clopper-pearson"}
+    instead: ClassVar[Mapping[str, str]] = {**WHEN_STOPPED, DELTA_FIXED: "clopper-pearson"}
 
     def judges(self, asked: Asked) -> bool:
         return not (asked.judges_several or asked.by_mu or asked.same_data)

@@ -16,7 +16,7 @@ INDEPENDENT = "each sample comes from a model trained independently of the other
 MODELS_INDEPENDENT = "models are trained independently of each other"
 FAIR_BITS = "each bit is a fair coin that enters one model only"
 RULE_FIXED = "the attack's rule was not chosen on these samples"
-NO_PEEKING = "the number of samples was fixed beforehand"
+NUMBER_FIXED = "the number of samples was fixed beforehand"
 DELTA_FIXED = "δ was fixed beforehand"
 # What goes without saying, and is not listed: of every method, of every guaranteed one, and of those that take the
 # pairs of one model as independent samples.
@@ -102,7 +102,7 @@ def _broken(facts: Facts) -> list[tuple[set[str], str]]:
     if facts.chosen_on == "other pairs":
         out.append(({INDEPENDENT, MODELS_INDEPENDENT}, SAME_MODELS))
     if facts.lost is not None:
-        is_broken = {AS_DECLARED: facts.lost.rule, VERDICT_DECLARED: facts.lost.verdict, NO_PEEKING: facts.stopped}
+        is_broken = {AS_DECLARED: facts.lost.rule, VERDICT_DECLARED: facts.lost.verdict, NUMBER_FIXED: facts.stopped}
         out.append(({name for name, broken in is_broken.items() if broken}, facts.lost.why))
     if not facts.delta_declared:
         out.append(({DELTA_FIXED}, OTHER_DELTA))

@@ -9,8 +9,8 @@ import numpy as np
 from epsgauge.bounds.gaussian import gaussian_bound
 from epsgauge.methods.clopper_pearson import ClopperPearson
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import INDEPENDENT, NO_PEEKING, RULE_FIXED
-from epsgauge.methods.method import WATCHED, Asked, Found, OfCounts, covering
+from epsgauge.methods.facts import INDEPENDENT, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, OfCounts, covering
 from epsgauge.methods.power import tally_at_power_of_posterior
 from epsgauge.stats import region
 from epsgauge.stats.arrays import Floats
@@ -29,11 +29,11 @@ class Gaussian(OfCounts):
     dashes = (5, 2)
     promise = "guaranteed"
     meaning = "an exact bound of μ, and the ε that it is worth, where the trade-off curve is that of Gaussian DP"
-    assumptions = (INDEPENDENT, RULE_FIXED, NO_PEEKING, str(Mu.assumption))
+    assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, str(Mu.assumption))
     proven = True
     one_pair = True
     of_claimed_mu = True
-    instead = WATCHED
+    instead = WHEN_STOPPED
 
     def rests_on(self, evidence: Evidence) -> Tallied:
         return evidence.one_each

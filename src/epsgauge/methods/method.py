@@ -12,7 +12,7 @@ import numpy as np
 
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import NO_PEEKING, Facts, left
+from epsgauge.methods.facts import NUMBER_FIXED, Facts, left
 from epsgauge.methods.power import needed, tally_at_power, tally_at_power_of_posterior
 from epsgauge.numbers import count
 from epsgauge.stats.arrays import Floats
@@ -168,13 +168,13 @@ class Method(ABC):
     def counts(self, evidence: Evidence, *, several: bool) -> str:
         """Which guesses it counts, in words."""
         pairs = "one pair per model, fixed beforehand" if self.one_pair and several else "all judged pairs"
-        n = evidence.one_each.n_failed if self.promise == "guaranteed" else 0
+        n = evidence.one_each.n_failed if self.rests_on(evidence).n_failed else 0
         return f"{pairs}, with {count(n, 'failed model')} as wrong guesses" if n else pairs
 
     def failures(self, evidence: Evidence) -> str | None:
         """What becomes of models that failed."""
         n = self.rests_on(evidence).n_failed
-        return f"{n} failed models count as wrong guesses" if n else None
+        return f"{count(n, 'failed model')} {'counts' if n == 1 else 'count'} as wrong guesses" if n else None
 
     def row(self, evidence: Evidence, facts: Facts, *, delta: float, level: float) -> MethodRow | None:
         """Its interval, with what is left of its promise."""
@@ -183,7 +183,7 @@ class Method(ABC):
             return None
         kept = left(self, facts, evidence)
         m = facts.pairs_per_model
-        of_one = f"of one pair a model, fixed beforehand, of {m}" if self.one_pair and m > 1 else None
+        of_one = f"of one pair per model, fixed beforehand, of {m}" if self.one_pair and m > 1 else None
         notes = (found.rests_on, *kept.why, found.says, of_one, self.failures(evidence))
         note = "; ".join(note for note in notes if note) or None
         return MethodRow(
@@ -279,4 +279,4 @@ def covering(
 
 
 # Who judges instead of a guaranteed bound for a number of samples that was not fixed beforehand.
-WATCHED = {NO_PEEKING: "anytime"}
+WHEN_STOPPED = {NUMBER_FIXED: "anytime"}

@@ -11,9 +11,10 @@ from scipy import special
 from epsgauge.bounds.guesses import Guesses, guesses_of
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, NO_PEEKING, RULE_FIXED
-from epsgauge.methods.method import WATCHED, Asked, Found, Method, OfCounts
+from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method, OfCounts
 from epsgauge.methods.power import POWER, needed, tally_at_power_of_posterior
+from epsgauge.numbers import count
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.sizing import MAX_SAMPLES
@@ -24,9 +25,9 @@ class OfGuesses(OfCounts):
     """A bound that knows how many guesses of fair bits count and how many of them are right; it has no upper end."""
 
     promise = "guaranteed"
-    assumptions: ClassVar[tuple[str, ...]] = (FAIR_BITS, RULE_FIXED, NO_PEEKING)
+    assumptions: ClassVar[tuple[str, ...]] = (FAIR_BITS, RULE_FIXED, NUMBER_FIXED)
     proven = True
-    instead = WATCHED
+    instead = WHEN_STOPPED
 
     def bound(self, guesses: Guesses, *, delta: float, level: float) -> float:
         raise NotImplementedError
@@ -63,8 +64,10 @@ class OfGuesses(OfCounts):
 
     def failures(self, evidence: Evidence) -> str | None:
         n = evidence.all_pairs.n_failed
-        how = "count as wrong guesses" if evidence.which.tallied else "are not guessed"
-        return f"{n} pairs of failed models {how}" if n else None
+        one = n == 1
+        counted = f"count{'s' if one else ''} as {'a wrong guess' if one else 'wrong guesses'}"
+        how = counted if evidence.which.tallied else f"{'is' if one else 'are'} not guessed"
+        return f"{count(n, 'pair')} of failed models {how}" if n else None
 
 
 class Pooled(OfGuesses):

@@ -6,8 +6,8 @@ import numpy as np
 
 from epsgauge.bounds.simultaneous import simultaneous_lower_bound
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import INDEPENDENT, NO_PEEKING
-from epsgauge.methods.method import WATCHED, Asked, Method
+from epsgauge.methods.facts import INDEPENDENT, NUMBER_FIXED
+from epsgauge.methods.method import WHEN_STOPPED, Asked, Method
 from epsgauge.methods.power import redrawn
 from epsgauge.stats.arrays import Floats
 
@@ -23,11 +23,11 @@ class Simultaneous(Method):
     colour = "black"
     promise = "guaranteed"
     meaning = "covers with at least the level after the best threshold was picked on the same samples"
-    assumptions = (INDEPENDENT, NO_PEEKING)
+    assumptions = (INDEPENDENT, NUMBER_FIXED)
     remark = "Simultaneous looks at every threshold, the others at the rule."
     proven = True
     one_pair = True
-    instead = WATCHED
+    instead = WHEN_STOPPED
 
     def rests_on(self, evidence: Evidence) -> Tallied:
         return evidence.one_each

@@ -9,7 +9,7 @@ from epsgauge.methods.bayes import Bayes
 from epsgauge.methods.clopper_pearson import ClopperPearson
 from epsgauge.methods.clusters import Clusters
 from epsgauge.methods.exact import Exact
-from epsgauge.methods.facts import DELTA_FIXED, NO_PEEKING, Facts
+from epsgauge.methods.facts import DELTA_FIXED, NUMBER_FIXED, Facts
 from epsgauge.methods.gaussian import Gaussian
 from epsgauge.methods.jeffreys import Jeffreys
 from epsgauge.methods.method import Asked, Counted, Method
@@ -49,8 +49,9 @@ def judging(method: Method, facts: Facts, *, delta: float) -> tuple[Method, tupl
     """Who judges at δ where these are the facts, and what must be said about it."""
     lost = facts.lost
     caveats: tuple[str, ...] = ()
-    if lost is not None and lost.stopping and method.promise == "guaranteed":
-        method = METHODS.get(method.instead.get(NO_PEEKING, ""), method)
+    if facts.stopped and method.promise == "guaranteed":
+        method = METHODS.get(method.instead.get(NUMBER_FIXED, ""), method)
+    if lost is not None and lost.stopping and method is WATCHED:
         caveats = (f"Judged by the bound that holds at every moment alone: {lost.why}.",)
     elif lost is not None:
         caveats = (f"The level was not kept: {lost.why}.",)

@@ -160,7 +160,7 @@ def cdfs(shown: Cdfs) -> Figure:
 
 
 def _bars(axes: Axes, shown: Density) -> None:
-    """Intervals as bars, one a line, labelled above; one that goes on beyond the axis ends in an arrow."""
+    """Intervals as bars, one per line, labelled above; one that goes on beyond the axis ends in an arrow."""
     left, right = float(shown.x[0]), float(shown.x[-1])
     for place, bar in enumerate(reversed(shown.bars)):
         colour = style.method_colour(bar.method)

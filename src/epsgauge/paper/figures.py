@@ -87,7 +87,7 @@ def _convergence() -> Figure:
     return draw.convergence(panels, titles)
 
 
-_CDF = "Posterior distribution functions of ε for m samples a model, from the tallies of Table {}, δ = 1e-5."
+_CDF = "Posterior distribution functions of ε for m samples per model, from the tallies of Table {}, δ = 1e-5."
 
 FIGURES: tuple[PaperFigure, ...] = (
     PaperFigure(

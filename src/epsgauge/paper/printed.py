@@ -25,7 +25,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table: m samples a model, the counts and three methods."""
+    """One line of a table: m samples per model, the counts and three methods."""
 
     m: int
     tp: int
@@ -57,7 +57,7 @@ def _row(counts: str, bayes: str, jeffreys: str, clopper_pearson: str) -> Row:
     return Row(m, tp, tn, fp, fn, Method(*bayes.split()), Method(*jeffreys.split()), Method(*clopper_pearson.split()))
 
 
-# One line a row: m TP TN FP FN, then for each method low, high, width and the change against Clopper-Pearson.
+# One line per row: m TP TN FP FN, then for each method low, high, width and the change against Clopper-Pearson.
 TABLES: tuple[Table, ...] = (
     Table(
         "sst2-nodp",

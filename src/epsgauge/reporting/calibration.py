@@ -15,7 +15,7 @@ COLUMNS = ("δ", "ε", "above ε, %", "mech.", "mean", "power", "")
 
 
 def show(found: Certificate, console: Console) -> None:
-    """Print a line a scenario, and what all of them say."""
+    """Print a line per scenario, and what all of them say."""
     title = Text(f"{found.label}, {found.promise}", style="bold")
     how = "all outcomes of few samples" if found.runs is None else f"{found.runs} runs a scenario, seed {found.seed}"
     title.append(f"   one-sided {found.level:g}; {how}", style="")

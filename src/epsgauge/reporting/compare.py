@@ -12,7 +12,7 @@ from epsgauge.reporting import layout
 
 
 def show(found: Comparison, console: Console) -> None:
-    """Print a line a run, and how far its CDF is from that of the first."""
+    """Print a line per run, and how far its CDF is from that of the first."""
     title = Text(f"ε at δ = {found.delta:g}", style="bold")
     title.append(f"   adjacency {found.adjacency}; {found.rule}", style="")
     console.print(title)

@@ -20,7 +20,7 @@ from epsgauge.trainers.leaving import end_all
 
 T = TypeVar("T")
 
-# One thread a worker: the work is parallel by process. Set before a worker imports anything.
+# One thread per worker: the work is parallel by process. Set before a worker imports anything.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )

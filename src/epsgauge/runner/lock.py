@@ -1,4 +1,4 @@
-"""One process a run directory: a lock that the kernel frees however its holder ends."""
+"""One process per run directory: a lock that the kernel frees however its holder ends."""
 
 from __future__ import annotations
 

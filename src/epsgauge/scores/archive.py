@@ -52,7 +52,7 @@ def _check(key: str, column: Any, name: str) -> None:
         raise InvalidInput(f"{name} is damaged: {key} is no array. Write it again with np.savez.")
     if column.ndim != 1:
         raise InvalidInput(
-            f"the array {key} of {name} must have one dimension, but has {column.ndim}. Give one value a row."
+            f"the array {key} of {name} must have one dimension, but has {column.ndim}. Give one value per row."
         )
     if column.dtype.kind not in (NAMES if key in TEXTS else NUMERIC):
         what = "plain values" if key in TEXTS else "real numbers"

@@ -90,7 +90,7 @@ def cdf(a: Floats, b: Floats, x: Floats, upper: Floats) -> Floats:
 
 
 class Shapes(NamedTuple):
-    """Beta(a, b) with its norm −log B(a, b), one a row."""
+    """Beta(a, b) with its norm −log B(a, b), one per row."""
 
     a: Floats
     b: Floats

@@ -59,7 +59,7 @@ class Family(ABC):
 
     @abstractmethod
     def distribution(self, names: Names, theta: Floats) -> Distribution:
-        """For 0 ≤ theta < top, one a tally."""
+        """For 0 ≤ theta < top, one per tally."""
 
 
 @dataclass(frozen=True)

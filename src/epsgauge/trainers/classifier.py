@@ -78,7 +78,7 @@ class Classifier:
 
 
 def _flat(x: Column) -> Column:
-    """As scikit-learn wants them: a row a point, or texts as they are."""
+    """As scikit-learn wants them: a row per point, or texts as they are."""
     return x.reshape(len(x), -1) if x.ndim > 2 else x
 
 

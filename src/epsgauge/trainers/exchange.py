@@ -15,7 +15,7 @@ from epsgauge.trainers.points import Column
 
 
 def write(folder: Path, name: str, columns: tuple[Column, ...], form: Literal["csv", "npy"]) -> None:
-    """One row a point; numbers are written so that reading them gives the same numbers."""
+    """One row per point; numbers are written so that reading them gives the same numbers."""
     if form == "npy":
         for i, column in enumerate(columns):
             if column.dtype.hasobject:
@@ -51,7 +51,7 @@ def _read_csv(path: Path) -> Floats:
             losses[row] = float(text)
         except ValueError:
             raise InvalidInput(
-                f"{path.name} must have one number a line, but line {number} is {text[:80]!r}."
+                f"{path.name} must have one number per line, but line {number} is {text[:80]!r}."
             ) from None
     return losses
 

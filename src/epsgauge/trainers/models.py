@@ -105,7 +105,9 @@ def check_fit(model: nn.Module, name: str, x: torch.Tensor, y: torch.Tensor) -> 
         model.train(mode)
     if not isinstance(out, torch.Tensor) or out.ndim != 2 or len(out) != 1:
         got = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
-        raise InvalidInput(f"model {name} must give one row of class scores a point, but for one point it gave {got}.")
+        raise InvalidInput(
+            f"model {name} must give one row of class scores per point, but for one point it gave {got}."
+        )
     largest = int(y.max())
     if largest >= out.shape[1]:
         remedy = "Set n_classes" if name in NAMES and name != CNN else "Give the model more outputs"

@@ -124,7 +124,7 @@ def check_reached(named: dict[str, nn.Parameter], n_points: int) -> None:
     if mixed:
         raise InvalidInput(
             f"every layer to train must see the points along the first axis of its input, but that of {mixed[0]} does "
-            "not: its gradients cannot be told apart. Give it one row a point, or set requires_grad = False."
+            "not: its gradients cannot be told apart. Give it one row per point, or set requires_grad = False."
         )
 
 

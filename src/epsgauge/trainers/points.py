@@ -36,7 +36,7 @@ def labelled(data: Any) -> tuple[Column, Column]:
     columns = arrays(data)
     if len(columns) != 2 or columns[1].ndim != 1:
         raise InvalidInput(
-            "data must be two arrays, x with one row a point and y with one label a point, but got the shapes "
+            "data must be two arrays, x with one row per point and y with one label per point, but got the shapes "
             f"{', '.join(str(c.shape) for c in columns)}."
         )
     return columns[0], columns[1]

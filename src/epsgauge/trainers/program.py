@@ -38,7 +38,7 @@ class Program:
 
     In the arguments {folder} is the folder, {seed} the seed, {size} the nominal number of training points and
     {python} this Python. The folder holds
-    - train.csv and points.csv: one row a point, no header, the numbers of its first array, then of the second and so
+    - train.csv and points.csv: one row per point, no header, the numbers of its first array, then of the second and so
       on; or with format = "npy" one file an array: train_0.npy, train_1.npy, points_0.npy, …
     - seed.txt and size.txt, also as EPSGAUGE_SEED and EPSGAUGE_SIZE in the environment.
     The program trains on the first, and writes its loss on each of `points`, in order: losses.csv with one number a

@@ -16,7 +16,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.stats.arrays import Floats
 
-# One loss a point; or channels by their names, with these losses as "loss". A channel with one row for each point is
+# One loss per point; or channels by their names, with these losses as "loss". A channel with one row for each point is
 # about the points, and those of the pairs are kept; any other is about the model, and is kept as it is.
 Seen = ArrayLike | Mapping[str, ArrayLike]
 
@@ -171,7 +171,7 @@ def checked_channels(raw: Any, n_points: int) -> dict[str, Floats]:
                 f'the name of a channel must be letters, digits and _, and not "reference", which holds the losses on '
                 f"reference points, but got {name!r}."
             )
-    losses = _floats(given.pop("loss"), "losses must be one float a point")
+    losses = _floats(given.pop("loss"), "losses must be one float per point")
     if losses.shape != (n_points,):
         raise InvalidInput(f"losses must be one float for each of the {n_points} points, but got shape {losses.shape}.")
     bad = ~np.isfinite(losses)

@@ -94,7 +94,9 @@ def _explored(declared: Declared, moved: Moved, *, late: bool) -> Explored:
         found = None
         if late or _is_quick(each):
             found = form.row(evidence, facts, delta=settings.delta, level=settings.level)
-        rows.append(found or _pending(form, evidence))  # no picture grows when the last ones come
+        rows.append(
+            found or _pending(form, evidence, several=facts.pairs_per_model > 1)
+        )  # no picture grows when the last ones come
     bound = _bound(declared, moved, evidence, method, late=late)
     claim = base.claim if base.claim is not None and base.claim.delta == bound.delta else None
     reading = Reading(
@@ -130,12 +132,19 @@ def _is_quick(method: Method) -> bool:
     return isinstance(method, Counted) and method.quick
 
 
-def _pending(method: Method, evidence: Evidence) -> MethodRow:
+def _pending(method: Method, evidence: Evidence, *, several: bool) -> MethodRow:
+    """A place for a row: it says what the row will rest on."""
     return MethodRow(
-        *(method.name, f"{method.label}, pending", method.meaning, "estimate", method.assumptions, 0.0, math.inf),
-        tally=evidence.tally,
-        counts=method.counts(evidence, several=False),
-        remark="",
+        method=method.name,
+        label=f"{method.label}, pending",
+        meaning=method.meaning,
+        promise="estimate",
+        assumptions=method.assumptions,
+        low=0.0,
+        high=math.inf,
+        tally=method.rests_on(evidence).tally,
+        counts=method.counts(evidence, several=several),
+        remark=method.remark,
         note=PENDING,
     )
 

@@ -46,7 +46,7 @@ class Show:
     # the list
 
     def rows(self, session: str) -> tuple[str, list[Standing]]:
-        """A row a run; of finished runs that were looked at the verdict too."""
+        """A row per run; of finished runs that were looked at the verdict too."""
         standings = [self.folder.standing(run_id) for run_id in self.folder.ids()]
         return page("rows.html.j2", standings=standings), standings
 

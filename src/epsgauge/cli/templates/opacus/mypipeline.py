@@ -17,7 +17,7 @@ class MyTrainer:
     def train(self, data, *, seed):  # torch, NumPy and random are already seeded
         return train.fit_private(train.build_model(), data, self.noise_multiplier, self.epochs)
 
-    def losses(self, model, points):  # one float a point
+    def losses(self, model, points):  # one float per point
         return train.example_losses(model, points)
 
     def privacy(self, n):  # optional, for the accountant

@@ -27,7 +27,9 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Means:
+class Setup:
+    """Settings with the attack and the method that they name."""
+
     settings: AuditSettings
     attack: Attack
     method: Method | None  # that the settings name for the verdict; None: the sharpest for such an audit
@@ -40,7 +42,7 @@ class Means:
         return [Own(what, name, _code(thing)) for what, name, thing, known in used if name and name not in known]
 
 
-def means(declared: AuditSettings, changes: Mapping[str, Any]) -> Means:
+def setup_of(declared: AuditSettings, changes: Mapping[str, Any]) -> Setup:
     """`declared` with some settings changed. Only code that the changes name is loaded: these come from the user."""
     values = dict(changes)
     attack, method = values.get("attack"), values.get("verdict_method")
@@ -55,7 +57,7 @@ def means(declared: AuditSettings, changes: Mapping[str, Any]) -> Means:
         attack = _built_in(settings.attack, ATTACKS, "attack")
     if method is None and settings.verdict_method is not None:
         method = _built_in(settings.verdict_method, METHODS, "verdict_method")
-    return Means(settings, attack, method)
+    return Setup(settings, attack, method)
 
 
 def _code(thing: object) -> str | None:
