@@ -139,6 +139,16 @@ def print_starts(starts: dict[str, startup.Start | None]) -> None:
         )
 
 
+def print_figures(paper: dict[str, Timing], random: dict[str, Timing], starts: dict[str, startup.Start | None]) -> None:
+    """The two figures that are watched: one interval alone, and one answer of the command line."""
+    print("\nIn short")
+    for what, timings in (("the paper's tallies", paper), ("random tallies", random)):
+        one, unit = timings[SINGLE], timings[UNIT]
+        print(f"one interval, {what}: {one.median:.2f} ms, or {one.over(unit):,.0f} values of betainc")
+    if start := starts[startup.ANSWER]:
+        print(f"{startup.ANSWER}: {start.cpu_ratio:.2f} times the CPU time of {startup.BASE}")
+
+
 def _ratio(value: float) -> str:
     return f"{value:,.2f}×" if value < 100 else f"{value:,.0f}×"
 
@@ -183,6 +193,7 @@ def main() -> None:
 
     starts = startup.measure(3 if args.quick else 9)
     print_starts(starts)
+    print_figures(paper, random, starts)
 
     if args.json:
         found |= {"paper": paper, "random": random, "memory_mb": memory, "difference": gaps}

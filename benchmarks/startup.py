@@ -15,10 +15,11 @@ import numpy as np
 EPSGAUGE = str(Path(sys.executable).with_name("epsgauge"))
 COUNTS = ["--tp", "31", "--tn", "996", "--fp", "5", "--fn", "968", "--delta", "1e-5"]
 BASE = "python -c 'import numpy, scipy.special'"
+ANSWER = "epsgauge estimate"
 COMMANDS: dict[str, list[str]] = {
     BASE: [sys.executable, "-c", "import numpy, scipy.special"],
     "epsgauge --help": [EPSGAUGE, "--help"],
-    "epsgauge estimate": [EPSGAUGE, "estimate", *COUNTS],
+    ANSWER: [EPSGAUGE, "estimate", *COUNTS],
 }
 
 

@@ -60,7 +60,7 @@ class LowerEnds:
             return self.at(least) > eps
         names = self._names(least).with_upper(self._names(most))
         n = len(least[0])
-        inside = self._family(n).distribution(names, np.full(n, eps)).cdf
+        inside = self._family(n).distribution(names, np.full(n, eps), np.arange(n)).cdf
         # a mean of `least` below R and one of `most` above it: no distribution has that, so it is not computed
         x, y = names.means
         far = x + np.exp(-eps) * y < (1.0 - self.delta) * np.exp(-eps)

@@ -118,8 +118,12 @@ def density(shapes: Shapes, x: Floats, upper: Floats, log_x: Floats) -> Floats:
 
 def _rounding(a: Floats, b: Floats, x: Floats, upper: Floats) -> Floats:
     """What a log x + b log(1 − x) lacks because the larger of x and 1 − x is rounded."""
-    big, small = np.maximum(x, upper), np.minimum(x, upper)
-    return np.where(x > upper, a, b) * (((1.0 - big) - small) / big)
+    big = np.maximum(x, upper)
+    out = 1.0 - big
+    out -= np.minimum(x, upper)
+    out /= big
+    out *= np.where(x > upper, a, b)
+    return out
 
 
 def _deviance(a: Floats, b: Floats, x: Floats, upper: Floats) -> Floats:

@@ -108,8 +108,9 @@ def _half_angle(rows: Ints | slice, roots: Floats, rule: Rule) -> Piece:
     speed *= q
     speed *= 4.0 * np.abs(length)
     squares *= squares
-    if np.count_nonzero(from_x) < from_x.size:
-        squares = np.where(from_x[:, None], squares, squares[::-1])
+    from_y = (~from_x).nonzero()[0]
+    if from_y.size:
+        squares[:, from_y] = squares[::-1, from_y]
     return Piece(rows, squares, speed)
 
 

@@ -17,6 +17,9 @@ from epsgauge.stats import gaussian, lines, region
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.lines import Names
 
+# Tallies worked on at once: few enough that the temporaries stay small.
+TALLIES = 512
+
 
 class Distribution(NamedTuple):
     """cdf, sf and pdf at one θ for each of n tallies."""
@@ -57,9 +60,18 @@ class Family(ABC):
     def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
         """θ at FNR = x and FPR = y, both given with their complements."""
 
+    def distribution(self, names: Names, theta: Floats, index: Ints) -> Distribution:
+        """Of tallies `index`, at one 0 ≤ theta < top each."""
+        n = len(index)
+        if n <= TALLIES:
+            return self.pick(index).distribution_of_few(names.pick(index), theta)
+        blocks = [slice(i, i + TALLIES) for i in range(0, n, TALLIES)]
+        found = [self.distribution(names, theta[b], index[b]) for b in blocks]
+        return Distribution(*(np.concatenate(q) for q in zip(*found, strict=True)))
+
     @abstractmethod
-    def distribution(self, names: Names, theta: Floats) -> Distribution:
-        """For 0 ≤ theta < top, one per tally."""
+    def distribution_of_few(self, names: Names, theta: Floats) -> Distribution:
+        """The same for all tallies of `names`."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,7 @@ class EpsAtDelta(Family):
     def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
         return region.log_ratio_max(x, x_up, y, y_up, self.delta)
 
-    def distribution(self, names: Names, theta: Floats) -> Distribution:
+    def distribution_of_few(self, names: Names, theta: Floats) -> Distribution:
         return Distribution(*lines.region_mass(names, theta, self.delta, along="eps"))
 
 
@@ -120,7 +132,7 @@ class DeltaAtEps(Family):
     def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
         return region.largest_gap(x, x_up, y, y_up, self.eps)
 
-    def distribution(self, names: Names, theta: Floats) -> Distribution:
+    def distribution_of_few(self, names: Names, theta: Floats) -> Distribution:
         return Distribution(*lines.region_mass(names, self.eps, theta, along="delta"))
 
 
@@ -151,7 +163,7 @@ class Mu(Family):
     def of_rates(self, x: Floats, x_up: Floats, y: Floats, y_up: Floats) -> Floats:
         return region.probit_distance(x, x_up, y, y_up)
 
-    def distribution(self, names: Names, theta: Floats) -> Distribution:
+    def distribution_of_few(self, names: Names, theta: Floats) -> Distribution:
         return Distribution(*gaussian.region_mass(names, theta))
 
 
@@ -184,9 +196,9 @@ class GaussianEps(Family):
         mu, delta = np.broadcast_arrays(Mu().of_rates(x, x_up, y, y_up), self.delta)
         return region.gaussian_eps(mu, delta=delta)
 
-    def distribution(self, names: Names, theta: Floats) -> Distribution:
+    def distribution_of_few(self, names: Names, theta: Floats) -> Distribution:
         mu = region.gaussian_mu(theta, delta=self.delta)
-        at_mu = Mu().distribution(names, mu)
+        at_mu = Mu().distribution_of_few(names, mu)
         # dδ/dε = −e^ε Φ(−ε/μ−μ/2) and dδ/dμ = φ(−ε/μ+μ/2) along δ(ε, μ) = const
         with np.errstate(divide="ignore", invalid="ignore"):
             shift = theta / mu

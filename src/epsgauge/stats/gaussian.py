@@ -15,18 +15,11 @@ from epsgauge.stats.quadrature import gauss_legendre, sweep
 
 NODES = 64
 PANEL_WIDTH = 14.0
-TALLIES = 128
 
 
 def region_mass(names: Names, mu: Floats) -> tuple[Floats, Floats, Floats]:
     """Mass inside, mass outside and density at `mu` for each of n tallies."""
     n = len(mu)
-    if n > TALLIES:
-        blocks = [np.arange(i, min(i + TALLIES, n)) for i in range(0, n, TALLIES)]
-        parts = [region_mass(names.pick(b), mu[b]) for b in blocks]
-        inside, outside, density = (np.concatenate(p) for p in zip(*parts, strict=True))
-        return inside, outside, density
-
     ax, bx, nx, xlow, xhigh, x_mean, ay, by, ny, ylow, yhigh, y_mean = names.fields[:, :, [0, 3]].reshape(12, 2 * n)
     m = np.tile(mu, 2)
     rule = gauss_legendre(NODES)

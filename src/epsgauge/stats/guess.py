@@ -12,7 +12,7 @@ from epsgauge.stats.families import Family
 
 POINTS = 128
 # Tallies worked on at once: few enough that the temporaries stay in the cache.
-BLOCK = 512
+BLOCK = 128
 
 
 @cache
@@ -34,8 +34,9 @@ def rough_quantiles(family: Family, shapes: Floats, z: Floats) -> Floats:
         blocks = [np.arange(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
         return np.concatenate([rough_quantiles(family.pick(b), shapes[..., b], z[:, b]) for b in blocks], axis=1)
     spread = _spread()
-    logit = _logits(shapes, spread)
-    (x, y), (x_up, y_up) = special.expit(logit), special.expit(-logit)
+    odds = np.exp(-_logits(shapes, spread))
+    rates = 1.0 / (1.0 + odds)
+    (x, y), (x_up, y_up) = rates, odds * rates
     theta = family.pick(np.arange(n)[:, None]).of_rates(x, x_up, y, y_up)
     theta.sort(axis=1)
 

@@ -36,7 +36,7 @@ class Law:
 
     def at(self, theta: Floats, index: Ints) -> Distribution:
         """cdf, sf and pdf of laws `index` at `theta`, 0 ≤ theta < family.top."""
-        return self.family.pick(index).distribution(self._names.pick(index), theta)
+        return self.family.distribution(self._names, theta, index)
 
     def quantile(self, p: Floats, q: Floats, index: Ints) -> Floats:
         """The smallest θ with cdf ≥ p of laws `index`; q = 1 − p is given too, so that either tail is exact."""

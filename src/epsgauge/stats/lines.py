@@ -25,8 +25,6 @@ from epsgauge.stats.quadrature import gauss_legendre, nested
 Number = TypeVar("Number", bound=np.generic)
 
 NODES = 56
-# Tallies worked on at once: few enough that the memory of temporaries is used again and not asked for anew.
-TALLIES = 256
 # Shapes that are no multiples of ½ are felt at the end of a line up to about this.
 FEELS_ZERO = 12.0
 
@@ -104,14 +102,6 @@ class _Parameters(NamedTuple):
 def region_mass(names: Names, eps: Floats, delta: Floats, *, along: Literal["eps", "delta"]) -> Mass:
     """Mass of R(eps, delta) for each of n tallies, and its derivative in `along`."""
     n = len(eps)
-    if n > TALLIES:
-        out = np.empty((3, n))
-        for i in range(0, n, TALLIES):
-            part = slice(i, i + TALLIES)
-            block = Names(names.fields[..., part], names.graded)
-            out[:, part] = region_mass(block, eps[part], delta[part], along=along)
-        return Mass(*out)
-
     fields = names.fields.reshape(2, 6, 4 * n)
     at = _Parameters.of(eps, delta)
 
@@ -247,13 +237,16 @@ class _Lines:
             p = beta.density(beta.Shapes(*(self.fields[:, i, r] for i in range(3))), rates, up, logs)
             g = np.divide(piece.speed, piece.squares, out=rates)
             g *= p  # from x f(x) to the density of x along the piece, and so for y
-            here, near = g @ rule.weights, self.beyond[r]
-            outer, inner = np.where(near[:, None], g, g[::-1])
-            x_rest, y_rest = before[::-1, r] * here
-            side[r] += np.where(near, x_rest, y_rest) + nested(rule, outer, inner)
-            before[:, r] += here  # where the next piece of these lines starts
-            both = g[1] * p[0]
+            both = np.multiply(p[0], g[1], out=p[0])
             if along == "delta":
                 both /= scale * c2
             growth[r] += both @ rule.weights
+            here = g @ rule.weights
+            x_rest, y_rest = before[::-1, r] * here
+            before[:, r] += here  # where the next piece of these lines starts
+            beyond = self.beyond[r]
+            swapped = beyond.nonzero()[0]
+            g[:, swapped] = g[::-1, swapped]
+            inner, outer = g
+            side[r] += np.where(beyond, x_rest, y_rest) + nested(rule, outer, inner)
         return side, growth

@@ -40,7 +40,7 @@ def nested(rule: Rule, outer: Floats, inner: Floats) -> Floats:
     n = len(outer)
     if n > BLOCK:
         return np.concatenate([nested(rule, outer[i : i + BLOCK], inner[i : i + BLOCK]) for i in range(0, n, BLOCK)])
-    out: Floats = (outer * (inner @ rule.inner)) @ rule.weights
+    out: Floats = np.einsum("ij,ij->i", outer * rule.weights, inner @ rule.inner)
     return out
 
 
