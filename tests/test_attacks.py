@@ -328,7 +328,7 @@ def test_an_attack_from_a_name_a_reference_a_class_or_an_object(tmp_path, monkey
         ("my_attacks:mein", "attack = 'my_attacks:mein': my_attacks has no 'mein'. Did you mean \"mine\"?"),
         ("my_attacks:other", "extends epsgauge.attacks.attack.Attack, but got my_attacks:other."),
         (5, "extends epsgauge.attacks.attack.Attack, but got 5."),
-        (Attack, "attack of your own must have a name, but that of Attack is ''."),
+        (Attack, "must have a text as its name, but has ''."),
         (type("Fake", (Margin,), {"name": "loss"}), "must not be called 'loss', which is built in."),
     ):
         with pytest.raises(InvalidInput, match=re.escape(sentence)):

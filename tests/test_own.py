@@ -1,6 +1,7 @@
 """An attack and a method of the user's own: in Python, on the command line, in plans; their names and promises."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -14,6 +15,7 @@ from epsgauge.auditing.stopping import StopWhen
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.bayes import Bayes
 from epsgauge.methods.clopper_pearson import ClopperPearson
+from epsgauge.methods.exact import Exact
 from epsgauge.runner.view import Run
 
 MODULE = """
@@ -36,6 +38,19 @@ class Mine(ClopperPearson):
     label = "My own"
 
 nothing = 5
+"""
+
+
+PARAMETERS = """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Scaled(Doubled):
+    by: float = 2.0
+    name = "scaled"
+
+    def score(self, signals):
+        return self.by * super().score(signals)
 """
 
 
@@ -98,16 +113,77 @@ def test_a_declared_attack_keeps_the_level_and_is_loaded_only_where_it_is_named(
         assert (a.level_kept, a.verdict.promise, a.settings.attack) == (True, "guaranteed", "my_parts:Doubled")
 
 
-def test_code_that_changes_after_a_look_loses_the_level(tmp_path, module):
+def lost(run, attack="my_parts:Doubled"):
+    found = audit(run, attack=attack)
+    assert {row.promise for row in found.rows} == {found.verdict.promise} == {"estimate"}
+    return found.lost.why
+
+
+def test_code_that_is_not_what_was_declared_loses_the_level(tmp_path, module):
     done = played(declared(), tmp_path / "run")
-    assert audit(done, attack="my_parts:Doubled").level_kept
     assert audit(done, attack="my_parts:Doubled").level_kept
     look = Run.open(tmp_path / "run").looks[0]
     assert [(own["what"], own["name"], len(own["code"])) for own in look["own"]] == [("attack", "my_parts:Doubled", 64)]
     module.write_text(MODULE.replace("2 *", "3 *"))
-    a = audit(done, attack="my_parts:Doubled")
-    assert a.lost.rule
-    assert "the code of my_parts:Doubled may have changed since results were seen" in a.lost.why
+    changed = "the code of my_parts:Doubled is not known to be what it was before results were seen"
+    assert lost(done) == changed
+    module.write_text(MODULE)
+    assert audit(done, attack="my_parts:Doubled").level_kept
+
+
+def test_code_that_is_written_later_was_not_declared(tmp_path, module):
+    module.unlink()
+    done = played(declared(), tmp_path / "run")
+    module.write_text(MODULE)
+    assert "is not known to be what it was" in lost(done)
+
+
+def test_what_a_module_imports_from_beside_it_is_its_code(tmp_path, module):
+    (tmp_path / "factor.py").write_text("FACTOR = 2\n")
+    module.write_text("from factor import FACTOR\n" + MODULE.replace("2 *", "FACTOR *"))
+    done = played(declared(), tmp_path / "run")
+    assert audit(done, attack="my_parts:Doubled").level_kept
+    (tmp_path / "factor.py").write_text("FACTOR = 3\n")
+    assert "is not known to be what it was" in lost(done)
+    sys.modules.pop("factor", None)
+
+
+def test_other_parameters_are_another_attack(tmp_path, module):
+    module.write_text(MODULE + PARAMETERS)
+    done = played(declared("my_parts:Scaled"), tmp_path / "run")
+    by_itself, other = __import__("my_parts").Scaled(), __import__("my_parts").Scaled(by=3.0)
+    assert audit(done, attack=by_itself).level_kept
+    assert "was given with other parameters" in lost(done, other)
+    plain = __import__("my_parts").Doubled()
+    plain.score = lambda signals: signals["loss"][..., 1]
+    assert "was given with other parameters" in lost(played(declared(), tmp_path / "b"), plain)
+
+
+def test_an_attack_does_not_see_the_bits(run):
+    class Peeks(eg.Attack):
+        name = "peeks"
+
+        def score(self, signals):
+            assert (signals.bits == -1).all()
+            return signals.bits.astype(float)
+
+    class Cheats(Peeks):
+        name = "cheats"
+
+        def scores(self, signals):
+            return eg.Scores(signals.models, signals.models * 0, signals.bits[:, 0], signals.bits[:, 0], "substitute")
+
+    class Writes(eg.Attack):
+        name = "writes"
+
+        def score(self, signals):
+            signals.bits[:] = 1
+            return signals["loss"][..., 1]
+
+    for attack in (Peeks(), Cheats()):
+        assert audit_run(run, {"attack": attack, "rule": "given", "threshold": 0.0}).judged.tally.tp == 0
+    with pytest.raises(InvalidInput, match="attack writes failed with ValueError"):
+        audit_run(run, {"attack": Writes()})
 
 
 def test_while_it_runs_nothing_of_it_is_shown(tmp_path):
@@ -124,32 +200,82 @@ def test_a_method_of_ones_own_is_an_estimate_whatever_it_says(tmp_path):
     a = audit_run(run, {"verdict_method": Mine()})
     assert a.level_kept
     assert (a.verdict.method, a.verdict.label, a.verdict.promise) == ("mine", "My own", "estimate")
-    assert a["mine"].note.endswith("a method of your own, of which epsgauge knows no proof")
+    assert a["mine"].note.endswith("a method of your own, for which epsgauge does not vouch")
     assert (a["mine"].low, a["mine"].high) == (a["clopper-pearson"].low, a["clopper-pearson"].high)
     assert a.verdict.bound == audit_run(run, {"verdict_method": "clopper-pearson"}).verdict.bound
-    assert "of which epsgauge knows no proof" in a.verdict.sentence
+    assert "for which epsgauge does not vouch" in a.verdict.sentence
     assert a.gauge.method == "mine"
 
 
 class Sly(ClopperPearson):
     name = "sly"
-    proven = True
+    label = "Sly"
+
+    def form(self, evidence, *, by_mu):
+        return Exact()
 
 
-def test_a_method_cannot_call_itself_proven(tmp_path):
+def test_a_method_cannot_borrow_a_promise(tmp_path):
     run = played(plan(audit={"verdict_method": "test_own:Sly"}), tmp_path / "a")
     a = audit_run(run, {"verdict_method": Sly()})
-    assert (a.level_kept, a.verdict.promise, a["sly"].promise) == (True, "estimate", "estimate")
+    assert (a.level_kept, a.verdict.promise) == (True, "estimate")
     assert a["clopper-pearson"].promise == "guaranteed"
+    altered = Exact()
+    altered.lower_bound = lambda evidence, **at: 9.0
+    with pytest.raises(InvalidInput, match="must not be called 'exact', which is built in"):
+        audit_run(run, {"verdict_method": altered})
 
 
 class Narrow(Bayes):
     name = "narrow"
+    label = "Narrow"
 
 
-def test_a_credible_method_of_ones_own_stays_credible_where_it_was_declared(tmp_path):
+def test_a_posterior_of_ones_own_is_an_estimate_too(tmp_path):
     run = played(plan(audit={"verdict_method": "test_own:Narrow"}), tmp_path / "run")
-    assert audit_run(run, {"verdict_method": Narrow()}).verdict.promise == "credible"
+    assert audit_run(run, {"verdict_method": Narrow()}).verdict.promise == "estimate"
+
+
+class Raises(Mine):
+    name = "raises"
+    label = "Raises"
+
+    def detectable(self, evidence, *, delta, level):
+        raise ZeroDivisionError("oh")
+
+
+class Nan(Mine):
+    name = "nan"
+    label = "Nan"
+
+    def lower_bound(self, evidence, *, delta, level):
+        return float("nan")
+
+
+class Nameless(Mine):
+    name = "nameless"
+    label = None
+
+
+class Sighs(Doubled):
+    name = "sighs"
+
+    def sees(self, signals):
+        raise ZeroDivisionError("oh")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"verdict_method": Raises()}, "method test_own:Raises failed with ZeroDivisionError: oh."),
+        ({"verdict_method": Nan()}, "a bound of Nan must be a number that is at least 0, but it gave nan."),
+        ({"verdict_method": Nameless()}, "Nameless, must have a text as its label, but has None."),
+        ({"attack": Sighs()}, "attack test_own:Sighs failed with ZeroDivisionError: oh."),
+    ],
+)
+def test_code_that_misbehaves_gets_one_sentence(run, changes, sentence):
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        audit_run(run, changes)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +288,7 @@ def test_a_credible_method_of_ones_own_stays_credible_where_it_was_declared(tmp_
         ({"verdict_method": Doubled()}, "extends epsgauge.methods.method.Method"),
         ({"verdict_method": "my_parts:Doubled"}, "extends epsgauge.methods.method.Method"),
         ({"verdict_method": type("Fake", (Mine,), {"name": "exact"})()}, "must not be called 'exact'"),
-        ({"attack": type("Fake", (Doubled,), {"name": " "})()}, "must have a name"),
+        ({"attack": type("Fake", (Doubled,), {"name": " "})()}, "must have a text as its name"),
     ],
 )
 def test_what_is_refused(run, module, changes, sentence):

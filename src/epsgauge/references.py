@@ -63,12 +63,25 @@ def one_of(value: Any, known: Mapping[str, Any], kind: Any, name: str) -> Any:
             f'{name} must be one of {", ".join(known)}, "module:attr" or an object of a class that extends '
             f"{kind.__module__}.{kind.__name__}, but got {said}.{nearest(str(value), known)}"
         )
-    own = getattr(found, "name", "")
-    if not (isinstance(own, str) and own.strip() and own.isprintable()):
-        raise InvalidInput(f"{name} of your own must have a name, but that of {type(found).__name__} is {own!r}.")
-    if own in known and type(found) is not type(known[own]):
-        raise InvalidInput(f"{name} of your own must not be called {own!r}, which is built in. Give it another name.")
+    same = next((entry for entry in known.values() if type(entry) is type(found)), None)
+    if same is not None and not getattr(found, "__dict__", {}):
+        return same
+    _check_texts(found, known, kind, name)
     return found
+
+
+def _check_texts(found: Any, known: Mapping[str, Any], kind: Any, name: str) -> None:
+    """What an object of the user's says of itself must be there, and not be what a built-in one says."""
+    who = f"{name} of your own, {type(found).__name__},"
+    for attribute in kind.texts:
+        text = getattr(found, attribute, None)
+        if not (isinstance(text, str) and text.strip() and text.isprintable()):
+            raise InvalidInput(f"{who} must have a text as its {attribute}, but has {text!r}.")
+    for attribute in ("name", "label"):
+        taken = [getattr(entry, attribute, None) for entry in known.values()]
+        text = str(getattr(found, attribute, "")).strip()
+        if text and text in taken:
+            raise InvalidInput(f"{who} must not be called {text!r}, which is built in. Give it another {attribute}.")
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from epsgauge.errors import InvalidInput
@@ -25,6 +27,7 @@ class Attack:
     ...         return (signals["loss"][..., 0] - signals["loss"][..., 1]) / signals["reference"].std(axis=1)[:, None]
     """
 
+    texts: ClassVar[tuple[str, ...]] = ("name", "axis")  # that every attack must have
     name: str = ""
     meaning: str = ""  # what it reads, in words
     needs: tuple[str, ...] = ("loss",)  # channels
@@ -32,7 +35,7 @@ class Attack:
     has_percentiles: bool = False  # whether a rule is a percentile of the losses: see `threshold_at`
 
     def score(self, signals: Signals) -> Floats:
-        """One score per pair, [n, m]. InvalidInput for a game that the attack cannot play."""
+        """One score per pair, [n, m], without the bits. InvalidInput for a game that the attack cannot play."""
         raise NotImplementedError("an attack must define score(signals)")
 
     def candidates(self, signals: Signals) -> Floats | None:
@@ -62,7 +65,7 @@ class Attack:
             model=np.repeat(signals.models, m),
             pair=np.tile(np.arange(m), n),
             bit=signals.bits.ravel(),
-            score=self._checked_score(signals).ravel(),
+            score=self._checked_score(signals.blind()).ravel(),
             adjacency=signals.adjacency,
         )
 

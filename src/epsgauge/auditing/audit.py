@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,9 +25,11 @@ from epsgauge.methods.cautions import cautions
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.methods.facts import NO_PROOF, Facts, Lost, left
-from epsgauge.methods.method import Method, MethodRow
+from epsgauge.methods.method import Method
+from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
 from epsgauge.numbers import number
+from epsgauge.references import users_code
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import default_fit, judge
 from epsgauge.scores.table import Scores
@@ -107,7 +110,8 @@ class Audit(Reading, Printed):
         found = effective_noise(
             self.guaranteed_tally, self.privacy, adjacency=self.adjacency, level=self.settings.verdict_level
         )
-        return replace(found, promise=left(EFFECTIVE_NOISE, self.facts, self.evidence).promise)
+        kept = left(EFFECTIVE_NOISE, self.facts, self.evidence, form=EFFECTIVE_NOISE)
+        return replace(found, promise=kept.promise)
 
     def __repr__(self) -> str:
         v = self.verdict
@@ -147,15 +151,17 @@ def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> 
             f"seed goes with scores, but got {seed!r} for a run, of which the first fit_models choose the rule. Leave "
             "it out."
         )
+    using = setup_of(source.plan.audit, settings)
+    early = bool(using.own) and log_look(source, using, "audit")  # code of the user's may show results by itself
     out = audit_run(source, settings)
-    if log_audit(out, "audit"):
+    if early or log_look(source, using, "audit"):
         return out
     return replace(out, warnings=(*out.warnings, f"This look could not be logged: {source.path} cannot be written."))
 
 
-def log_audit(found: Audit, kind: str) -> bool:
-    """Record that the audit was seen, with what of it is not built in; False where the folder cannot be written."""
-    return found.run is None or found.run.log_look(kind, [asdict(own) for own in found.own])
+def log_look(run: Run, using: Setup, kind: str) -> bool:
+    """Record that results were seen, with what is not built in; False where the folder cannot be written."""
+    return run.log_look(kind, [asdict(own) for own in using.own])
 
 
 def _audit_scores(scores: Scores, seed: int, changes: Mapping[str, Any]) -> Audit:
@@ -183,7 +189,8 @@ def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: in
     if not len(signals):
         remedy = "Play those that failed again with --retry-failed." if run.n_failed else "Run it first."
         raise InvalidInput(f"no model of {run.path} is done, so there is nothing to audit. {remedy}")
-    judged = judge_signals(signals, using, cut, fit_pairs)
+    with _guarded(using):
+        judged = judge_signals(signals, using, cut, fit_pairs)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
     lost = level_lost(run, using, from_another=skipped is not None)
@@ -227,13 +234,25 @@ class _Case:
         return replace(self.evidence, counting=counting)
 
 
+@contextmanager
+def _guarded(using: Setup) -> Iterator[None]:
+    """Around code of the user's: whatever it raises is one sentence."""
+    with users_code(" and ".join(f"{own.what} {own.name}" for own in using.own)) if using.own else nullcontext():
+        yield
+
+
 def _assemble(case: _Case) -> Audit:
+    with _guarded(case.using):
+        return _assembled(case)
+
+
+def _assembled(case: _Case) -> Audit:
     settings, claim, run = case.settings, case.promised.claim, case.run
     at_claim, by_mu = case.promised.delta, settings.by_mu
     judge_, caveats = case.judge(at_claim, by_mu=by_mu)
     evidence = case.counted_by(judge_)
     method, facts = judge_.form(evidence, by_mu=by_mu), case.facts(settings.delta)
-    kept = left(method, case.facts(at_claim), evidence)
+    kept = left(judge_, case.facts(at_claim), evidence, form=method)
     who = adversary(evidence.judged, None if run is None else case.using.attack, case.signals)
     ruled = verdict(
         claim,
@@ -272,7 +291,7 @@ def _assemble(case: _Case) -> Audit:
         name=case.name,
         source="scores" if run is None else "run",
         judge=judge_,
-        own=tuple(case.using.own),
+        own=case.using.own,
         verdict=ruled,
         gauge=_gauge(case, evidence, ruled),
         promises=case.promised,
@@ -287,8 +306,10 @@ def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: M
     """Those that such an audit calls for, and that of the verdict's method."""
     asked = settings.asked(facts.pairs_per_model, stopped=facts.stopped)
     shown = {name: method for name, method in METHODS.items() if method.called_for(asked) or method is judge_}
-    forms = (m.form(evidence, by_mu=settings.by_mu) for m in {**shown, judge_.name: judge_}.values())
-    found = (form.row(evidence, facts, delta=settings.delta, level=settings.level) for form in forms)
+    found = (
+        row_of(method, evidence, facts, delta=settings.delta, level=settings.level, by_mu=settings.by_mu)
+        for method in {**shown, judge_.name: judge_}.values()
+    )
     return tuple(row for row in found if row is not None)
 
 

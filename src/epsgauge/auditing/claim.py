@@ -97,11 +97,11 @@ def stated(settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
     eps, delta = settings.claimed_eps, settings.claimed_delta
     if eps is None or delta is None or settings.claimed_adjacency is None:
         raise InvalidInput("a claim needs all of claimed_eps, claimed_delta and claimed_adjacency.")
+    check_implied(settings.claimed_adjacency, adjacency)
     if math.isinf(eps):
         return NoClaim("the stated ε is infinite: nothing is promised that could be refuted.")
     if settings.claimed_adjacency == adjacency:
         return Claim(eps, delta, adjacency, "stated")
-    check_implied(settings.claimed_adjacency, adjacency)
     as_eps, as_delta = substituted(eps, delta)
     if as_delta >= 1:
         return NoClaim(
@@ -117,11 +117,12 @@ def stated(settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
 
 def _stated_mu(mu: float, settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
     """Replacing a point is removing one and adding one, and two steps of μ-Gaussian DP are one of 2μ."""
+    if settings.claimed_adjacency is not None:
+        check_implied(settings.claimed_adjacency, adjacency)
     if math.isinf(mu):
         return NoClaim("the stated μ is infinite: nothing is promised that could be refuted.")
     note = None
     if settings.claimed_adjacency is not None and settings.claimed_adjacency != adjacency:
-        check_implied(settings.claimed_adjacency, adjacency)
         note = (
             f"The stated add-remove claim (μ = {mu:g}) is judged in a game of substitution, where it means 2μ = "
             f"{2 * mu:g}."

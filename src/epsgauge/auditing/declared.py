@@ -70,13 +70,12 @@ def _rule(run: Run, used: AuditSettings, from_another: bool) -> list[str]:
 
 
 def _own(run: Run, using: Setup) -> list[str]:
-    """Code of the user's own must be that of the first look; code that comes from no file cannot be compared."""
-    logged = [look["own"] for look in run.looks if isinstance(look.get("own"), list)]
-    seen = [part for parts in logged for part in parts if isinstance(part, dict)]
+    """Code of the user's own must be what it was when it was declared, before results were seen."""
     for own in using.own:
-        before = [part.get("code") for part in seen if part.get("name") == own.name]
-        if before and (own.code is None or any(code != own.code for code in before)):
-            return [f"the code of {own.name} may have changed since results were seen"]
+        if own.altered:
+            return [f"{own.name} was given with other parameters than its class has by itself"]
+        if own.code is None or run.declared_code.get(own.name) != own.code:
+            return [f"the code of {own.name} is not known to be what it was before results were seen"]
     return []
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from epsgauge.attacks.attack import Attack
 from epsgauge.auditing.setup import Setup
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
@@ -43,16 +44,16 @@ def judge_signals(signals: Signals, using: Setup, cut: int, fit_pairs: int) -> J
         raise InvalidInput(
             f"the first {cut} models choose the rule, and no other one is done. Wait for more, or use fewer fit_models."
         )
-    scores = using.attack.scores(signals)
+    scores = Attack.scores(using.attack, signals)  # that of the base, which shows no bits
     choice = choice_of(settings, given_threshold(using, signals), cut, fit_pairs, None)
-    return judge(scores, choice, delta=settings.delta, candidates=using.attack.candidates(signals))
+    return judge(scores, choice, delta=settings.delta, candidates=using.attack.candidates(signals.blind()))
 
 
 def given_threshold(using: Setup, signals: Signals) -> float | None:
     """The threshold that the settings give, for the percentile too."""
     if using.settings.percentile is None:
         return using.settings.threshold
-    return using.attack.threshold_at(using.settings.percentile, signals)
+    return using.attack.threshold_at(using.settings.percentile, signals.blind())
 
 
 def evidence_of(run: Run, judged: Judged, cut: int) -> Evidence:

@@ -98,5 +98,5 @@ def _built_in(run: Run) -> Setup | None:
 def _chosen(signals: Signals, using: Setup) -> float:
     """The threshold that these models choose."""
     s, attack = using.settings, using.attack
-    choice, candidates = SameData(s.search, s.target_fpr), attack.candidates(signals)
+    choice, candidates = SameData(s.search, s.target_fpr), attack.candidates(signals.blind())
     return judge(attack.scores(signals), choice, delta=s.delta, candidates=candidates).threshold

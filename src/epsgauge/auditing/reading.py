@@ -11,7 +11,7 @@ from epsgauge.auditing.claim import Claim
 from epsgauge.games.signals import Signals
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Facts, Lost
-from epsgauge.methods.method import MethodRow
+from epsgauge.methods.rows import MethodRow
 from epsgauge.methods.table import POSTERIOR
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Judged

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import sys
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from epsgauge.attacks.attack import Attack
@@ -14,16 +12,18 @@ from epsgauge.attacks.table import ATTACKS, attack_of
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.method import Method
 from epsgauge.methods.table import METHODS, method_of
+from epsgauge.runner.code import code_of_reference
 from epsgauge.settings import AuditSettings, changed
 
 
 @dataclass(frozen=True)
 class Own:
-    """An attack or a method of the user's: the name under which it was asked for, and a hash of its module's file."""
+    """An attack or a method of the user's: the name under which it was asked for, and a hash of its code."""
 
     what: str
     name: str
     code: str | None  # None: it comes from no file
+    altered: bool  # an object with other parameters than its class has by itself
 
 
 @dataclass(frozen=True)
@@ -33,48 +33,54 @@ class Setup:
     settings: AuditSettings
     attack: Attack
     method: Method | None  # that the settings name for the verdict; None: the sharpest for such an audit
-
-    @property
-    def own(self) -> list[Own]:
-        """What of it is not built in."""
-        s = self.settings
-        used = (("attack", s.attack, self.attack, ATTACKS), ("method", s.verdict_method, self.method, METHODS))
-        return [Own(what, name, _code(thing)) for what, name, thing, known in used if name and name not in known]
+    own: tuple[Own, ...] = ()  # what of it is not built in
 
 
 def setup_of(declared: AuditSettings, changes: Mapping[str, Any]) -> Setup:
     """`declared` with some settings changed. Only code that the changes name is loaded: these come from the user."""
-    values = dict(changes)
+    values, own = dict(changes), []
     attack, method = values.get("attack"), values.get("verdict_method")
     if attack is not None:
         attack = attack_of(attack)
         values["attack"] = _name(changes["attack"], attack, ATTACKS)
+        own.append(_own("attack", values["attack"], changes["attack"], attack, ATTACKS))
     if method is not None:
         method = method_of(method, "verdict_method")
         values["verdict_method"] = _name(changes["verdict_method"], method, METHODS)
+        own.append(_own("method", values["verdict_method"], changes["verdict_method"], method, METHODS))
     settings = changed(declared, values)
     if attack is None:
         attack = _built_in(settings.attack, ATTACKS, "attack")
     if method is None and settings.verdict_method is not None:
         method = _built_in(settings.verdict_method, METHODS, "verdict_method")
-    return Setup(settings, attack, method)
+    if method is not None and method.of_claimed_mu and not settings.by_mu:
+        raise InvalidInput(f'verdict_method = "{method.name}" judges claims stated as claimed_mu alone.')
+    return Setup(settings, attack, method, tuple(each for each in own if each is not None))
 
 
-def _code(thing: object) -> str | None:
-    file = getattr(sys.modules.get(type(thing).__module__), "__file__", None)
+def _own(what: str, name: str, asked: Any, found: Attack | Method, known: Mapping[str, Any]) -> Own | None:
+    return None if name in known else Own(what, name, code_of_reference(name), _altered(asked, found))
+
+
+def _altered(asked: Any, found: Attack | Method) -> bool:
+    """Whether an object is not what its class makes by itself; a name stands for what the file says."""
+    if isinstance(asked, str | type):
+        return False
     try:
-        return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
-    except OSError:
-        return None
+        by_itself = type(found)()
+        same = found == by_itself if dataclasses.is_dataclass(found) else vars(found) == vars(by_itself)
+    except Exception:  # of the user's code: it needs parameters, or has a mind of its own
+        return True
+    return not same or "<locals>" in type(found).__qualname__
 
 
 def _name(asked: Any, found: Attack | Method, known: Mapping[str, Any]) -> str:
     """What the settings remember: a name of the table, else where the class is."""
     if isinstance(asked, str):
         return asked
+    if known.get(found.name) is found:
+        return str(found.name)
     kind = type(found)
-    if found.name in known and kind is type(known[found.name]):
-        return found.name
     return f"{kind.__module__}:{kind.__qualname__.replace('<locals>.', '')}"
 
 

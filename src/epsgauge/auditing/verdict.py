@@ -13,6 +13,7 @@ from epsgauge.bounds.guesses import Guesses
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Method
 from epsgauge.methods.power import POWER
+from epsgauge.methods.rows import bound_of
 from epsgauge.numbers import number
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.sizing import MAX_SAMPLES
@@ -126,7 +127,7 @@ def verdict(
     """Judge a claim at its own δ, or report the bound at `delta` where there is none."""
     judged = claim if isinstance(claim, Claim) else None
     at = {"delta": delta if judged is None else judged.delta, "level": level}
-    bound, largest = method.lower_bound(evidence, **at), method.at_best(evidence, **at)
+    bound, largest = (bound_of(method, of(evidence, **at)) for of in (method.lower_bound, method.at_best))
     kind: Ruling = "no claim"
     if judged is not None:
         kind = "violation" if bound > judged.eps else "underpowered" if largest <= judged.eps else "not refuted"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.errors import InvalidInput
@@ -81,6 +82,18 @@ class Signals:
             pairs=self.pairs[key],
             channels={name: values[key] for name, values in self.channels.items()},
         )
+
+    def blind(self) -> Signals:
+        """What an attack may see: the bits are −1, and nothing can be written."""
+
+        def locked(values: NDArray[Any]) -> NDArray[Any]:
+            view = values.view()
+            view.flags.writeable = False
+            return view
+
+        channels = {name: locked(values) for name, values in self.channels.items()}
+        hidden = locked(np.full_like(self.bits, -1))
+        return replace(self, models=locked(self.models), bits=hidden, pairs=locked(self.pairs), channels=channels)
 
     def check_channels(self, names: Iterable[str], who: str) -> None:
         """Raise where a channel that `who` needs is not there."""

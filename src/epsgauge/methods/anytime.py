@@ -25,7 +25,6 @@ class InOrder(Method):
     colour = "sky"
     promise = "guaranteed"
     meaning = "covers with at least the level at every moment, however often one looks"
-    proven = True
 
     def counts(self, evidence: Evidence, *, several: bool) -> str:
         n, failed = len(evidence.in_order.pairs), evidence.in_order.first.n_failed

@@ -19,6 +19,5 @@ class ClopperPearson(OfQuick):
     assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED)
     interval = CLOPPER_PEARSON
     of_one_rate = staticmethod(rates.clopper_pearson)
-    proven = True
     one_pair = True
     instead = WHEN_STOPPED

@@ -26,7 +26,6 @@ class Exact(Counted):
     promise = "guaranteed"
     meaning = "covers with at least the level, proven under its assumptions"
     assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, DELTA_FIXED)
-    proven = True
     one_pair = True
     called_for_always = True
     sliders = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -30,7 +31,7 @@ OTHER_DELTA = "δ is not what the plan declared before results were seen, and th
 DEPENDENT = (
     "the {m} pairs of a model are not independent of each other; the paper's heuristic takes them as if they were"
 )
-NO_PROOF = "a method of your own, of which epsgauge knows no proof"
+NO_PROOF = "a method of your own, for which epsgauge does not vouch"
 
 ChosenOn = Literal["other models", "other pairs", "same data"]
 
@@ -73,20 +74,22 @@ class Left:
     why: tuple[str, ...] = ()
 
 
-def left(method: Method, facts: Facts, evidence: Evidence) -> Left:
-    """What a method promises where these are the facts."""
-    assumed = {*method.assumptions, *_unsaid(method)}
+def left(method: Method, facts: Facts, evidence: Evidence, *, form: Method) -> Left:
+    """What a method promises in this form, where these are the facts."""
+    assumed = {*form.assumptions, *_unsaid(form)}
     why = [reason for broken, reason in _broken(facts) if broken & assumed]
     if FAIR_BITS in assumed and evidence.unfair:
         why.append(evidence.unfair)
-    if method.promise == "guaranteed" and not _proven(method):
+    if not (_built_in(method) and _built_in(form)):
         why.append(NO_PROOF)
-    return Left("estimate", tuple(why)) if why else Left(method.promise)
+    return Left("estimate", tuple(why)) if why else Left(form.promise)
 
 
-def _proven(method: Method) -> bool:
-    """A class of the user's inherits the word, and not the proof."""
-    return method.proven and type(method).__module__.startswith("epsgauge.")
+def _built_in(method: Method) -> bool:
+    """A class of the user's inherits words, and not what stands behind them."""
+    kind = type(method)
+    home = sys.modules.get(kind.__module__) if kind.__module__.startswith("epsgauge.") else None
+    return getattr(home, kind.__name__, None) is kind and not vars(method)
 
 
 def _unsaid(method: Method) -> set[str]:

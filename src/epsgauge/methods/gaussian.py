@@ -30,7 +30,6 @@ class Gaussian(OfCounts):
     promise = "guaranteed"
     meaning = "an exact bound of μ, and the ε that it is worth, where the trade-off curve is that of Gaussian DP"
     assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, str(Mu.assumption))
-    proven = True
     one_pair = True
     of_claimed_mu = True
     instead = WHEN_STOPPED

@@ -12,7 +12,7 @@ import numpy as np
 
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import NUMBER_FIXED, Facts, left
+from epsgauge.methods.facts import NUMBER_FIXED
 from epsgauge.methods.power import needed, tally_at_power, tally_at_power_of_posterior
 from epsgauge.numbers import count
 from epsgauge.stats.arrays import Floats
@@ -58,32 +58,13 @@ class Found:
     says: str | None = None
 
 
-@dataclass(frozen=True)
-class MethodRow:
-    """A method's interval for ε in one audit; `note` says why it promises less, or what it rests on."""
-
-    method: str
-    label: str
-    meaning: str  # of its promise
-    promise: Kind
-    assumptions: tuple[str, ...]
-    low: float
-    high: float
-    tally: Tally  # that it rests on
-    counts: str  # which guesses these are, in words
-    remark: str  # what sets the method apart from the others, as a sentence
-    note: str | None
-
-
-NOTHING_LEFT = "no promise is left"
-
-
 class Method(ABC):
     """Subclass it in one file, and add a row to the table. Bounds are one-sided at `level` unless they say otherwise.
 
     All but the posterior have a direction: evidence that is worse than chance gives 0.
     """
 
+    texts: ClassVar[tuple[str, ...]] = ("name", "label", "meaning")  # that every method must have
     name: ClassVar[str]
     label: ClassVar[str]
     colour: ClassVar[str] = "grey"  # of figures, a name of their palette
@@ -92,7 +73,6 @@ class Method(ABC):
     meaning: ClassVar[str]
     assumptions: ClassVar[tuple[str, ...]]
     remark: ClassVar[str] = ""
-    proven: ClassVar[bool] = False  # whether epsgauge has a proof of what is promised as guaranteed
     all_pairs: ClassVar[bool] = False  # whether it takes all pairs of a model as independent samples
     one_pair: ClassVar[bool] = False  # whether it takes one pair of each model
     folds: ClassVar[bool] = False  # whether it reads an attack that is worse than chance as its opposite
@@ -175,30 +155,6 @@ class Method(ABC):
         """What becomes of models that failed."""
         n = self.rests_on(evidence).n_failed
         return f"{count(n, 'failed model')} {'counts' if n == 1 else 'count'} as wrong guesses" if n else None
-
-    def row(self, evidence: Evidence, facts: Facts, *, delta: float, level: float) -> MethodRow | None:
-        """Its interval, with what is left of its promise."""
-        found = self.found(evidence, delta=delta, level=level)
-        if found is None:
-            return None
-        kept = left(self, facts, evidence)
-        m = facts.pairs_per_model
-        of_one = f"of one pair per model, fixed beforehand, of {m}" if self.one_pair and m > 1 else None
-        notes = (found.rests_on, *kept.why, found.says, of_one, self.failures(evidence))
-        note = "; ".join(note for note in notes if note) or None
-        return MethodRow(
-            method=self.name,
-            label=self.label,
-            meaning=self.meaning if kept.promise == self.promise else NOTHING_LEFT,
-            promise=kept.promise,
-            assumptions=self.assumptions,
-            low=found.low,
-            high=found.high,
-            tally=self.rests_on(evidence).tally,
-            counts=self.counts(evidence, several=m > 1),
-            remark=self.remark,
-            note=note,
-        )
 
     def __repr__(self) -> str:
         return f"<Method {self.name}: {self.promise}>"

@@ -26,7 +26,6 @@ class OfGuesses(OfCounts):
 
     promise = "guaranteed"
     assumptions: ClassVar[tuple[str, ...]] = (FAIR_BITS, RULE_FIXED, NUMBER_FIXED)
-    proven = True
     instead = WHEN_STOPPED
 
     def bound(self, guesses: Guesses, *, delta: float, level: float) -> float:

@@ -25,7 +25,6 @@ class Simultaneous(Method):
     meaning = "covers with at least the level after the best threshold was picked on the same samples"
     assumptions = (INDEPENDENT, NUMBER_FIXED)
     remark = "Simultaneous looks at every threshold, the others at the rule."
-    proven = True
     one_pair = True
     instead = WHEN_STOPPED
 

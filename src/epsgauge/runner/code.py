@@ -14,6 +14,8 @@ from typing import Any
 from epsgauge.references import is_reference, module_file, search_in
 from epsgauge.runner.plan import Plan
 
+UNNAMED = {"__main__", "__mp_main__"}  # no other process finds them
+
 
 def code_of(plan: Plan) -> dict[str, str]:
     """File -> SHA-256 of each module and program that the plan names, and of what these import from beside them.
@@ -21,25 +23,50 @@ def code_of(plan: Plan) -> dict[str, str]:
     Files are named from the plan's folder on. Nothing is imported but packages that hold a module from elsewhere.
     """
     search_in(plan.folder)
-    found: dict[str, str] = {}
-    waiting = [*_programs(plan), *(file for name in _named(plan) if (file := _file(name, plan.folder)) is not None)]
-    while waiting:
-        file = waiting.pop()
-        name = file.name if plan.folder is None else os.path.relpath(file, plan.folder)
-        if name not in found:
-            source = file.read_bytes()
-            found[name] = hashlib.sha256(source).hexdigest()
-            waiting += _imported(file, source, plan.folder)
+    found = _hashes([*_programs(plan), *_files(_named(plan), plan.folder)], plan.folder)
     for part in (plan.data, plan.trainer):
         if part.target is not None:
             found[part.use] = hashlib.sha256(_source(part.target).encode()).hexdigest()
     return dict(sorted(found.items()))
 
 
+def code_of_audit(plan: Plan) -> dict[str, str]:
+    """Reference -> SHA-256 of the code of an attack or method of the user's that `[audit]` names, where it is found."""
+    search_in(plan.folder)
+    named = [name for name in (plan.audit.attack, plan.audit.verdict_method) if is_reference(name)]
+    found = {str(name): code_of_reference(str(name), plan.folder) for name in named}
+    return {name: code for name, code in found.items() if code is not None}
+
+
+def code_of_reference(reference: str, folder: Path | None = None) -> str | None:
+    """One SHA-256 of a module and of what it imports from beside it; None where it comes from no file."""
+    files = _files({reference.partition(":")[0]} - UNNAMED, folder)
+    hashes = sorted(_hashes(files, folder).values())
+    return hashlib.sha256("".join(hashes).encode()).hexdigest() if hashes else None
+
+
+def _files(modules: set[str], folder: Path | None) -> list[Path]:
+    return [file for name in sorted(modules) if (file := _file(name, folder)) is not None]
+
+
+def _hashes(files: list[Path], folder: Path | None) -> dict[str, str]:
+    """Of these files and of what they import from beside them."""
+    found: dict[str, str] = {}
+    waiting = list(files)
+    while waiting:
+        file = waiting.pop()
+        name = file.name if folder is None else os.path.relpath(file, folder)
+        if name not in found:
+            source = file.read_bytes()
+            found[name] = hashlib.sha256(source).hexdigest()
+            waiting += _imported(file, source, folder)
+    return found
+
+
 def _named(plan: Plan) -> set[str]:
     values = [plan.data.use, plan.trainer.use, plan.game.canaries, *plan.trainer.settings.values()]
     parts = [v for v in values if is_reference(v)]
-    return {str(v).partition(":")[0] for v in parts} - {"__main__", "__mp_main__"}
+    return {str(v).partition(":")[0] for v in parts} - UNNAMED
 
 
 def _programs(plan: Plan) -> list[Path]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms import privacy as promises
-from epsgauge.runner.code import code_of
+from epsgauge.runner.code import code_of, code_of_audit
 from epsgauge.runner.fingerprint import differences, fingerprint
 from epsgauge.runner.looks import read_looks
 from epsgauge.runner.plan import Plan
@@ -31,6 +31,7 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
     return {
         "plan": plan.tables(),
         "declared": _declared(plan),
+        "declared_code": code_of_audit(plan),
         "fingerprint": fingerprint(plan, prepared.digest),
         "digest": prepared.digest,
         "code": code_of(plan),
@@ -98,8 +99,8 @@ def entries_of_resume(store: Store, folder: Path, plan: Plan, *, retry_failed: b
     """What changes in the store however the resume goes: the plan's `[audit]` and `[execution]`, and its size."""
     entries: dict[str, Any] = {"plan": plan.tables()}
     if not read_looks(folder):
-        entries["declared"] = _declared(plan)  # until results have been seen, another one may be declared
-        return entries
+        # until results have been seen, another one may be declared
+        return {**entries, "declared": _declared(plan), "declared_code": code_of_audit(plan)}
     if plan.n_models > stored_plan(store).n_models:
         entries["extended_after_look"] = True
     n_fit = plan.audit.fit_models or store.get("declared").get("fit_models") or plan.n_fit

@@ -43,6 +43,7 @@ class Run(Displayed):
     path: Path
     plan: Plan  # the latest; parts that were objects are known by their names only
     declared: AuditSettings  # `[audit]` as it stood when results were first seen
+    declared_code: dict[str, str]  # of an attack or method of the user's that it names: a hash, as it stood then
     privacy: Privacy | None  # what the trainer promises
     done: Ints  # models that have signals
     failed: tuple[Failure, ...]
@@ -63,6 +64,7 @@ class Run(Displayed):
                 folder,
                 stored_plan(store, declared),
                 declared,
+                store.get("declared_code") or {},
                 promises.from_json(store.get("privacy")),
                 store.indices("done"),
                 tuple(Failure(*row) for row in store.failures()),

@@ -14,7 +14,8 @@ from epsgauge.errors import InvalidInput
 from epsgauge.figures.subject import PENDING
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Lost
-from epsgauge.methods.method import Counted, Method, MethodRow
+from epsgauge.methods.method import Counted, Method
+from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import METHODS
 from epsgauge.reporting.viewer.audits import Declared
 from epsgauge.settings import changed
@@ -93,7 +94,7 @@ def _explored(declared: Declared, moved: Moved, *, late: bool) -> Explored:
         form = each.form(evidence, by_mu=settings.by_mu)
         found = None
         if late or _is_quick(each):
-            found = form.row(evidence, facts, delta=settings.delta, level=settings.level)
+            found = row_of(each, evidence, facts, delta=settings.delta, level=settings.level, by_mu=settings.by_mu)
         rows.append(
             found or _pending(form, evidence, several=facts.pairs_per_model > 1)
         )  # no picture grows when the last ones come
