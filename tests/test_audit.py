@@ -11,7 +11,7 @@ from tiny_runs import CLAIM, FAILING, Breaks, pairs_plan, plan, played, response
 import epsgauge as eg
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.compare import compare, largest_difference
-from epsgauge.auditing.gate import gate
+from epsgauge.auditing.gate import Gate, gate
 from epsgauge.auditing.live import CHOOSING, Live
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.evidence import Tallied
@@ -84,13 +84,22 @@ def test_a_run_of_a_mechanism_is_judged_by_its_proof(whole):
 
 
 def test_rows_are_those_of_the_methods(whole):
-    a = audit_run(whole, {"level": 0.8})
-    expected = eg.intervals(a.judged.tally, delta=1e-5, level=0.8, methods=(*QUICK, "exact"))
+    a = audit_run(whole)
+    expected = eg.intervals(a.judged.tally, delta=1e-5, level=0.9, methods=(*QUICK, "exact"))
     assert [row.method for row in a.rows] == [*QUICK, "exact"]
     for row in a.rows:
         assert (row.low, row.high) == (expected[row.method].low, expected[row.method].high)
         assert (row.promise, row.note) == (METHODS[row.method].promise, None)
         assert row.assumptions == expected[row.method].assumptions
+
+
+def test_intervals_at_a_level_that_was_not_declared_are_estimates(whole):
+    """The verdict has a level of its own, and a posterior has one for every level."""
+    a = audit_run(whole, {"level": 0.8})
+    assert a["exact"].low == eg.intervals(a.judged.tally, delta=1e-5, level=0.8, methods=["exact"])["exact"].low
+    assert [row.promise for row in a.rows] == ["credible", "estimate", "estimate", "estimate"]
+    assert a["exact"].note == "level is not what the plan declared before results were seen"
+    assert (a.level_kept, a.verdict.promise) == (True, "guaranteed")
 
 
 # The rule
@@ -406,14 +415,29 @@ def test_what_cannot_be_compared(three, tmp_path):
 
 def test_gates():
     a = audit(responses(2.0, 4000), claimed_eps=1.0, **CLAIM)
-    assert gate(a) == []
-    assert gate(a, fail_above=1.9) == []
-    assert len(gate(a, fail_above=0.5)) == 1
-    assert gate(a, fail_on="violation") == [a.verdict.sentence]
-    assert len(gate(a, fail_above=0.5, fail_on="violation")) == 2
+    assert gate(a).reasons == ()
+    assert gate(a, fail_above=1.9).reasons == ()
+    assert len(gate(a, fail_above=0.5).reasons) == 1
+    assert gate(a, fail_on="violation").reasons == (a.verdict.sentence,)
+    assert len(gate(a, fail_above=0.5, fail_on="violation").reasons) == 2
     fine = audit(responses(1.0, 4000), claimed_eps=3.0, **CLAIM)
     assert fine.verdict.kind == "not refuted"
-    assert gate(fine, fail_on="violation", fail_above=1.0) == []
+    assert gate(fine, fail_on="violation", fail_above=1.0) == Gate((), ())
+
+
+@pytest.mark.parametrize(("method", "kind"), [("jeffreys", "an estimate"), ("bayes", "a credible bound")])
+def test_a_gate_counts_what_is_guaranteed_unless_asked_for_more(method, kind):
+    a = audit(responses(2.0, 4000), claimed_eps=1.0, verdict_method=method, **CLAIM)
+    assert a.verdict.kind == f"violation by {kind}"
+    assert a.verdict.sentence.startswith(f"Violation by {kind}, which proves nothing: The attack shows ε of at least")
+    assert "does not hold" not in a.verdict.sentence
+    assert a.verdict.promise in repr(a)
+    assert a.to_json()["lower_bound_promise"] == a.verdict.promise
+    said = gate(a, fail_on="violation", fail_above=0.5)
+    assert (said.reasons, len(said.uncounted)) == ((), 2)
+    assert a.verdict.promise in said.uncounted[0]
+    counted = gate(a, fail_on="violation", fail_above=0.5, count_estimates=True)
+    assert (len(counted.reasons), counted.uncounted) == (2, ())
 
 
 def test_fail_above_is_at_the_delta_of_the_audit():
@@ -422,7 +446,7 @@ def test_fail_above_is_at_the_delta_of_the_audit():
     assert a.verdict.delta == 0.2
     assert a.verdict.bound < a.lower_bound - 0.1
     between = (a.verdict.bound + a.lower_bound) / 2
-    assert gate(a, fail_above=between)
+    assert gate(a, fail_above=between).reasons
 
 
 def test_a_gate_that_can_never_fail_is_an_error():

@@ -157,6 +157,7 @@ def test_the_same_seed_gives_the_same_certificate():
 
 class Lying(ClopperPearson):
     name = "lying"
+    label = "Lying"
 
     def __init__(self, by):
         self.by = by
@@ -167,6 +168,7 @@ class Lying(ClopperPearson):
 
 class Careless(ClopperPearson):
     name = "careless"
+    label = "Careless"
 
     def lower_bounds(self, counts, *, delta, level):
         return np.full(len(counts), 99.0)

@@ -83,7 +83,7 @@ def test_the_direction_is_fixed_beforehand():
     for method in ("clopper-pearson", "jeffreys"):
         assert ruled(wrong, 0.1, method=method).bound == 0
     folded = ruled(wrong, 0.1, method="bayes", promise="credible")
-    assert folded.kind == "violation"
+    assert folded.kind == "violation by a credible bound"
     assert "reads it as its opposite" in folded.sentence
     right = ruled(Tally(tp=299, fn=1, tn=298, fp=2), 0.1, method="bayes", promise="credible")
     assert "opposite" not in right.sentence

@@ -35,6 +35,7 @@ from epsgauge.scores.rules import default_fit, judge
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.families import Mu
+from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
 
@@ -58,6 +59,7 @@ class Gauge:
     bound: float
     method: str
     label: str
+    promise: Kind
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,12 +112,13 @@ class Audit(Reading, Printed):
         found = effective_noise(
             self.guaranteed_tally, self.privacy, adjacency=self.adjacency, level=self.settings.verdict_level
         )
-        kept = left(EFFECTIVE_NOISE, self.facts, self.evidence, form=EFFECTIVE_NOISE)
+        facts = replace(self.facts, level_declared=True)  # its level is the verdict's
+        kept = left(EFFECTIVE_NOISE, facts, self.evidence, form=EFFECTIVE_NOISE)
         return replace(found, promise=kept.promise)
 
     def __repr__(self) -> str:
         v = self.verdict
-        at = f"{v.label}, level {v.level:g}, δ = {v.delta:g}, {self.adjacency}"
+        at = f"{v.label}, {v.promise}, level {v.level:g}, δ = {v.delta:g}, {self.adjacency}"
         return f"<Audit of {self.name}: {v.kind}, ε ≥ {number(v.bound)} ({at})>"
 
     def to_json(self) -> dict[str, Any]:
@@ -137,7 +140,7 @@ def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> 
     >>> rng = np.random.default_rng(0)
     >>> scores = Scores.from_in_out(rng.normal(1, 1, 900), rng.normal(0, 1, 900), adjacency="substitute")
     >>> audit(scores, delta=1e-5, claimed_eps=0.5, claimed_delta=1e-5, claimed_adjacency="substitute")
-    <Audit of scores: violation, ε ≥ ... (Exact, level 0.99, δ = 1e-05, substitute)>
+    <Audit of scores: violation, ε ≥ ... (Exact, guaranteed, level 0.99, δ = 1e-05, substitute)>
     """
     if isinstance(source, Scores):
         return _audit_scores(source, 0 if seed is None else seed, settings)
@@ -251,7 +254,9 @@ def _assembled(case: _Case) -> Audit:
     at_claim, by_mu = case.promised.delta, settings.by_mu
     judge_, caveats = case.judge(at_claim, by_mu=by_mu)
     evidence = case.counted_by(judge_)
-    method, facts = judge_.form(evidence, by_mu=by_mu), case.facts(settings.delta)
+    method = judge_.form(evidence, by_mu=by_mu)
+    level_declared = run is None or settings.level == run.declared.level  # which the verdict does without
+    facts = replace(case.facts(settings.delta), level_declared=level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
     who = adversary(evidence.judged, None if run is None else case.using.attack, case.signals)
     ruled = verdict(
@@ -321,10 +326,12 @@ def _unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
 def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:
     """A limit for ε at the audit's δ is no claim of μ, and may be at another δ than the claim."""
     settings = case.settings
-    method = case.judge(settings.delta, by_mu=False)[0].form(evidence, by_mu=False)
+    judge_ = case.judge(settings.delta, by_mu=False)[0]
+    method = judge_.form(evidence, by_mu=False)
+    promise = left(judge_, case.facts(settings.delta), evidence, form=method).promise
     same = method.name == ruled.method and ruled.delta == settings.delta and ruled.mu is None
     at = {"delta": settings.delta, "level": settings.verdict_level}
-    return Gauge(ruled.bound if same else method.lower_bound(evidence, **at), method.name, method.label)
+    return Gauge(ruled.bound if same else method.lower_bound(evidence, **at), method.name, method.label, promise)
 
 
 def _cautions(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -> tuple[str, ...]:

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.verdict import ABOVE
 from epsgauge.errors import InvalidInput
 from epsgauge.numbers import number
 from epsgauge.stats import checks
 
 
-def gate(audit: Audit, *, fail_above: float | None = None, fail_on: Literal["violation"] | None = None) -> list[str]:
-    """Why the audit fails these gates; empty if it passes.
+@dataclass(frozen=True)
+class Gate:
+    """Why an audit fails, and what is above a limit but does not count; both are empty where it passes."""
+
+    reasons: tuple[str, ...]
+    uncounted: tuple[str, ...]
+
+
+def gate(
+    audit: Audit,
+    *,
+    fail_above: float | None = None,
+    fail_on: Literal["violation"] | None = None,
+    count_estimates: bool = False,
+) -> Gate:
+    """Hold the audit against gates; what is not guaranteed counts only with `count_estimates`.
 
     `fail_above` is compared with the audit's lower bound, one-sided at the verdict's level, at the δ of the audit.
     """
-    reasons = []
+    reasons: list[str] = []
+    uncounted: list[str] = []
     if fail_above is not None:
         limit = checks.one("fail_above", checks.eps(fail_above, "fail_above"))
         if audit.lower_bound > limit:
-            how = f"{audit.gauge.label}, one-sided, level {audit.verdict.level:g}"
-            reasons.append(
+            how = f"{audit.gauge.label}, {audit.gauge.promise}, one-sided, level {audit.verdict.level:g}"
+            counts = count_estimates or audit.gauge.promise == "guaranteed"
+            (reasons if counts else uncounted).append(
                 f"The lower bound of ε is {number(audit.lower_bound)}, above {limit:g} ({how}, δ = "
                 f"{audit.settings.delta:g})."
             )
@@ -32,6 +50,7 @@ def gate(audit: Audit, *, fail_above: float | None = None, fail_on: Literal["vio
                 f"fail_on = violation needs a claim, but there is none, so it could never fail. "
                 f"{audit.verdict.sentence} State claimed_eps, claimed_delta and claimed_adjacency, or use fail_above."
             )
-        if audit.verdict.kind == "violation":
-            reasons.append(audit.verdict.sentence)
-    return reasons
+        if audit.verdict.kind in ABOVE.values():
+            counts = count_estimates or audit.verdict.promise == "guaranteed"
+            (reasons if counts else uncounted).append(audit.verdict.sentence)
+    return Gate(tuple(reasons), tuple(uncounted))

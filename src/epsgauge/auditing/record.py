@@ -57,6 +57,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         ],
         "lower_bound": audit.lower_bound,
         "lower_bound_method": audit.gauge.method,
+        "lower_bound_promise": audit.gauge.promise,
         "accountant": {"source": audit.promises.source, "eps": dict(audit.accountant)},
         "claim": _claim(claim),
         "no_claim_because": claim.reason if isinstance(claim, NoClaim) else None,

@@ -19,7 +19,15 @@ from epsgauge.stats.interval import Kind
 from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
 
-Ruling = Literal["violation", "not refuted", "underpowered", "no claim"]
+# Only a guaranteed bound says that a claim does not hold.
+Ruling = Literal[
+    "violation", "violation by an estimate", "violation by a credible bound", "not refuted", "underpowered", "no claim"
+]
+ABOVE: dict[Kind, Ruling] = {
+    "guaranteed": "violation",
+    "estimate": "violation by an estimate",
+    "credible": "violation by a credible bound",
+}
 OWNER = {"stated": "the stated claim", "accountant": "the accountant's claim", "known": "the proven claim"}
 PROMISE = {
     "credible": "The bound is credible, that is of a posterior: no confidence bound.",
@@ -59,17 +67,17 @@ class Verdict:
     @property
     def head(self) -> str:
         """The ruling, which begins the sentence."""
-        return _HEADS[self.kind] if not self._by_estimate else "Violation by an estimate, which proves nothing"
+        return _HEADS[self.kind]
 
     @property
     def finding(self) -> str:
         """What it is about, in one sentence."""
         with_whom = f"with {self.adversary}."
         match self.kind:
-            case "violation" if self._by_estimate:
-                return f"{_shown(self)}, above {_claimed(self)}, {with_whom}"
             case "violation":
                 return f"{_claimed(self)} does not hold."
+            case "violation by an estimate" | "violation by a credible bound":
+                return f"{_shown(self)}, above {_claimed(self)}, {with_whom}"
             case "not refuted":
                 return f"{_claimed(self)}."
             case "underpowered":
@@ -84,7 +92,7 @@ class Verdict:
         found = []
         match self.kind:
             case "violation":
-                found = [] if self._by_estimate else [f"{_shown(self)}, {with_whom}"]
+                found = [f"{_shown(self)}, {with_whom}"]
             case "not refuted":
                 found = [
                     f"{_shown(self)}, which is not above it.",
@@ -108,10 +116,6 @@ class Verdict:
         """All of it."""
         return " ".join([f"{self.head}: {self.finding}", *self.details, *self.caveats])
 
-    @property
-    def _by_estimate(self) -> bool:
-        return self.kind == "violation" and self.promise == "estimate"
-
 
 def verdict(
     claim: Claim | NoClaim,
@@ -130,7 +134,7 @@ def verdict(
     bound, largest = (bound_of(method, of(evidence, **at)) for of in (method.lower_bound, method.at_best))
     kind: Ruling = "no claim"
     if judged is not None:
-        kind = "violation" if bound > judged.eps else "underpowered" if largest <= judged.eps else "not refuted"
+        kind = ABOVE[promise] if bound > judged.eps else "underpowered" if largest <= judged.eps else "not refuted"
     tallied = method.rests_on(evidence)
     folded = method.folds and float(tallied.tally.fnr + tallied.tally.fpr) > 1
     short_of = kind == "underpowered" and judged is not None
@@ -162,6 +166,8 @@ def verdict(
 
 _HEADS = {
     "violation": "Violation",
+    "violation by an estimate": "Violation by an estimate, which proves nothing",
+    "violation by a credible bound": "Violation by a credible bound, which proves nothing",
     "not refuted": "Not refuted by this adversary",
     "underpowered": "Underpowered",
     "no claim": "No claim",
@@ -193,7 +199,7 @@ def _shown(v: Verdict) -> str:
     if v.guesses is not None and v.guesses.n_guesses < v.guesses.n_bits:
         how += f", of which {v.guesses.n_guesses} count"
     if v.mu is not None:
-        return f"Under Gaussian DP the attack shows μ of at least {number(v.mu)}, ε of {number(v.bound)} ({how})"
+        return f"The attack shows μ of at least {number(v.mu)}, under Gaussian DP ε of {number(v.bound)} ({how})"
     return f"The attack shows ε of at least {number(v.bound)} ({how})"
 
 

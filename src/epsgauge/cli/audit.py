@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from epsgauge.auditing.audit import Audit
 
 
-class Gate(StrEnum):
+class Kind(StrEnum):
     violation = "violation"
 
 
@@ -49,7 +49,10 @@ SameData = Annotated[
 TargetFpr = Annotated[float | None, typer.Option(help="Choose the rule with this FPR.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit with 1 if the lower bound is above EPS.")]
-FailOn = Annotated[Gate | None, typer.Option(help="Exit with 1 if the verdict is this.")]
+FailOn = Annotated[Kind | None, typer.Option(help="Exit with 1 if the verdict is this.")]
+CountEstimates = Annotated[
+    bool, typer.Option("--count-estimates", help="Let gates count bounds that are not guaranteed too.")
+]
 
 REFUSED = 1
 
@@ -75,13 +78,15 @@ def audit(
     claimed_adjacency: ClaimedAdjacency = None,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
+    count_estimates: CountEstimates = False,
     curve: Annotated[
         bool, typer.Option("--curve", help="Also compare the rates with DP-SGD's whole trade-off curve. Takes seconds.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge a run: print the verdict, bounds and posterior. Options override the plan."""
-    judged(audited(folder, locals(), same_data), fail_above, fail_on, as_json, curve=curve)
+    found = audited(folder, locals(), same_data)
+    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates, curve=curve)
 
 
 def given_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -117,12 +122,22 @@ def rule_of(given: dict[str, Any], same_data: bool) -> dict[str, Any]:
     return {"rule": {"fit_models": "split", "fit_pairs": "split-pairs"}.get(meant[0], "given"), **others}
 
 
-def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json: bool, *, curve: bool = False) -> None:
+def judged(
+    found: Audit,
+    fail_above: float | None,
+    fail_on: Kind | None,
+    as_json: bool,
+    *,
+    count_estimates: bool,
+    curve: bool = False,
+) -> None:
     """Print an audit, then say what a gate says."""
     from epsgauge.auditing.gate import gate
     from epsgauge.reporting.audit import show, show_noise
 
-    reasons = gate(found, fail_above=fail_above, fail_on=None if fail_on is None else "violation")
+    wanted: Literal["violation"] | None = None if fail_on is None else "violation"
+    said = gate(found, fail_above=fail_above, fail_on=wanted, count_estimates=count_estimates)
+    reasons = list(said.reasons)
     noise = found.effective_noise() if curve else None
     if as_json:
         of_noise = {} if noise is None else {"noise": asdict(noise)}
@@ -133,6 +148,8 @@ def judged(found: Audit, fail_above: float | None, fail_on: Gate | None, as_json
             show_noise(noise, console())
     for reason in reasons:
         typer.echo(f"gate: {reason}", err=True)
+    for reason in said.uncounted:
+        typer.echo(f"! not counted, since it is not guaranteed (--count-estimates counts it): {reason}", err=True)
     largest = found.verdict.largest
     if (fail_on and found.verdict.kind == "underpowered") or (fail_above is not None and largest <= fail_above):
         typer.echo(f"! this gate could not have failed: so few models show at most ε = {largest:.3g}", err=True)

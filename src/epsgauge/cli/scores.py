@@ -12,6 +12,7 @@ from epsgauge.cli.audit import (
     ClaimedDelta,
     ClaimedEps,
     ClaimedMu,
+    CountEstimates,
     Delta,
     FailAbove,
     FailOn,
@@ -51,6 +52,7 @@ def scores(
     claimed_adjacency: ClaimedAdjacency = None,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
+    count_estimates: CountEstimates = False,
     report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -67,4 +69,4 @@ def scores(
         from epsgauge.reporting.report import report as write
 
         typer.echo(f"report: {write(found, out=report)}", err=True)
-    judged(found, fail_above, fail_on, as_json)
+    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates)

@@ -19,14 +19,16 @@ FAIR_BITS = "each bit is a fair coin that enters one model only"
 RULE_FIXED = "the attack's rule was not chosen on these samples"
 NUMBER_FIXED = "the number of samples was fixed beforehand"
 DELTA_FIXED = "δ was fixed beforehand"
-# What goes without saying, and is not listed: of every method, of every guaranteed one, and of those that take the
-# pairs of one model as independent samples.
+# What goes without saying, and is not listed: of every method, of every guaranteed one (two), and of those that take
+# the pairs of one model as independent samples.
 AS_DECLARED = "attack, rule and code are those that were declared"
 VERDICT_DECLARED = "the method and level of the verdict are those that were declared"
+LEVEL_DECLARED = "the level of the interval is the one that was declared"
 PAIRS_INDEPENDENT = "the pairs of a model are independent of each other"
 
 SAME_DATA = "the rule was chosen on the data that it is judged on"
 SAME_MODELS = "the rule was chosen on other pairs of the judged models"
+OTHER_LEVEL = "level is not what the plan declared before results were seen"
 OTHER_DELTA = "δ is not what the plan declared before results were seen, and this bound is for one δ"
 DEPENDENT = (
     "the {m} pairs of a model are not independent of each other; the paper's heuristic takes them as if they were"
@@ -59,6 +61,7 @@ class Facts:
     chosen_on: ChosenOn = "other models"  # the rule; one that was given was chosen elsewhere too
     lost: Lost | None = None  # where the level was not kept
     delta_declared: bool = True
+    level_declared: bool = True  # of the interval; a verdict has a level of its own
 
     @property
     def stopped(self) -> bool:
@@ -94,7 +97,7 @@ def _built_in(method: Method) -> bool:
 
 def _unsaid(method: Method) -> set[str]:
     pairs = {PAIRS_INDEPENDENT} if method.all_pairs and INDEPENDENT in method.assumptions else set()
-    return {AS_DECLARED, *pairs, *({VERDICT_DECLARED} if method.promise == "guaranteed" else ())}
+    return {AS_DECLARED, *pairs, *({VERDICT_DECLARED, LEVEL_DECLARED} if method.promise == "guaranteed" else ())}
 
 
 def _broken(facts: Facts) -> list[tuple[set[str], str]]:
@@ -107,6 +110,8 @@ def _broken(facts: Facts) -> list[tuple[set[str], str]]:
     if facts.lost is not None:
         is_broken = {AS_DECLARED: facts.lost.rule, VERDICT_DECLARED: facts.lost.verdict, NUMBER_FIXED: facts.stopped}
         out.append(({name for name, broken in is_broken.items() if broken}, facts.lost.why))
+    if not facts.level_declared:
+        out.append(({LEVEL_DECLARED}, OTHER_LEVEL))
     if not facts.delta_declared:
         out.append(({DELTA_FIXED}, OTHER_DELTA))
     if facts.pairs_per_model > 1:

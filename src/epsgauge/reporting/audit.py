@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 VERDICT_STYLE = {
     "violation": "bold red",
+    "violation by an estimate": "yellow",
+    "violation by a credible bound": "yellow",
     "not refuted": "bold blue",
     "underpowered": "bold yellow",
     "no claim": "bold",
