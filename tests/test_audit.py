@@ -14,8 +14,8 @@ from epsgauge.auditing.compare import compare, largest_difference
 from epsgauge.auditing.gate import Gate, gate
 from epsgauge.auditing.live import CHOOSING, Live
 from epsgauge.errors import InvalidInput
+from epsgauge.methods.counted import covering
 from epsgauge.methods.evidence import Tallied
-from epsgauge.methods.method import covering
 from epsgauge.methods.table import METHODS, QUICK
 from epsgauge.numbers import json_ready
 from epsgauge.runner.progress import Watch

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from epsgauge.auditing.calibration_scenarios import Draws, Scenario, table
+from epsgauge.methods.counted import OfCounts
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT
-from epsgauge.methods.method import Method, OfCounts
+from epsgauge.methods.method import Method
 from epsgauge.methods.table import method_of
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts

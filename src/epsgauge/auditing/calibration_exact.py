@@ -7,7 +7,7 @@ import numpy as np
 from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_result import TOLERANCE, Outcomes
 from epsgauge.auditing.calibration_scenarios import Scenario
-from epsgauge.methods.method import OfCounts
+from epsgauge.methods.counted import OfCounts
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.binomial import log_mass
 from epsgauge.stats.counts import Counts

@@ -113,7 +113,7 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """All of it."""
+        """The whole verdict: head, finding, details and caveats."""
         return " ".join([f"{self.head}: {self.finding}", *self.details, *self.caveats])
 
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from epsgauge.bounds.anytime import anytime_interval, anytime_lower_bound
 from epsgauge.bounds.betting import betting_lower_bound
+from epsgauge.methods.counted import Counted
 from epsgauge.methods.evidence import Evidence, Tallied
 from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, INDEPENDENT, MODELS_INDEPENDENT, RULE_FIXED
-from epsgauge.methods.method import Asked, Counted, Found, Method
+from epsgauge.methods.method import Asked, Found, Method
 from epsgauge.methods.power import redrawn
 from epsgauge.numbers import count
 from epsgauge.stats.arrays import Floats
@@ -87,7 +88,7 @@ class Betting(InOrder):
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
-        return Found(low, rests_on=self.said(evidence))
+        return Found(low, before=self.said(evidence))
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
         seen = evidence.in_order

@@ -8,7 +8,7 @@ from epsgauge.stats.quick import POSTERIOR
 
 
 class Bayes(OfQuick):
-    """It folds: an attack that is reliably wrong is read as its opposite."""
+    """The posterior; it reads an attack that is worse than chance as its opposite."""
 
     name = "bayes"
     label = "Bayesian"

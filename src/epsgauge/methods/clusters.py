@@ -45,7 +45,7 @@ class Clusters(Method):
         fnr, fpr = found.design_effect
         says = f"design effects {fnr:.2g} (FNR) and {fpr:.2g} (FPR) in {found.n_models} models"
         bias = "it corrects the variance, not the bias of several pairs per model"
-        return Found(found.low, found.high, rests_on=f"{says}; {bias}")
+        return Found(found.low, found.high, before=f"{says}; {bias}")
 
 
 def _interval(evidence: Evidence, *, delta: float, level: float) -> ClusterInterval | None:

@@ -26,7 +26,7 @@ def unfair(model: Ints, bit: Ints, failed_ones: int, failed_zeros: int) -> str |
 
 
 def too_even(ones: Ints, pairs: Ints) -> float:
-    """At most so likely do coins spread so evenly: Chernoff's bound for Σ (2 ones − pairs)² over the models.
+    """An upper bound of the probability that fair coins spread this evenly: Chernoff's, for Σ (2 ones − pairs)².
 
     A table that was made with as many ones as zeros in every model is no game of coins: who knows one bit knows more
     of the others.

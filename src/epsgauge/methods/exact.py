@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from epsgauge.bounds.exact import exact_lower_bound
+from epsgauge.methods.counted import Counted
 from epsgauge.methods.facts import DELTA_FIXED, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
-from epsgauge.methods.method import WHEN_STOPPED, Asked, Counted
+from epsgauge.methods.method import WHEN_STOPPED, Asked
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import Family

@@ -8,9 +8,10 @@ import numpy as np
 
 from epsgauge.bounds.gaussian import gaussian_bound
 from epsgauge.methods.clopper_pearson import ClopperPearson
+from epsgauge.methods.counted import OfCounts, covering
 from epsgauge.methods.evidence import Evidence, Tallied
 from epsgauge.methods.facts import INDEPENDENT, NUMBER_FIXED, RULE_FIXED
-from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, OfCounts, covering
+from epsgauge.methods.method import WHEN_STOPPED, Asked, Found
 from epsgauge.methods.power import tally_at_power_of_posterior
 from epsgauge.stats import region
 from epsgauge.stats.arrays import Floats
@@ -21,7 +22,7 @@ from epsgauge.stats.tally import Tally
 
 
 class Gaussian(OfCounts):
-    """An attack that is worse than chance shows nothing."""
+    """A bound of μ, 0 for an attack that is worse than chance."""
 
     name = "gaussian"
     label = "Gaussian DP"
@@ -62,7 +63,7 @@ class Gaussian(OfCounts):
         high, posterior = covering(ClopperPearson(), tallied, level=level, family=Mu())[1], estimate_mu(tallied.guesses)
         ends = posterior.interval(level)
         says = f"μ in [{low:.3g}, {high:.3g}]; credible [{ends.low:.3g}, {ends.high:.3g}]"
-        return Found(_worth(low, delta), _worth(high, delta), rests_on=says)
+        return Found(_worth(low, delta), _worth(high, delta), before=says)
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
         """Where the posterior of ε at δ = 0 orders the outcomes."""

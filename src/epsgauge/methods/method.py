@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
-
-import numpy as np
 
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.methods.evidence import Evidence, Tallied
 from epsgauge.methods.facts import NUMBER_FIXED
-from epsgauge.methods.power import needed, tally_at_power, tally_at_power_of_posterior
 from epsgauge.numbers import count
-from epsgauge.stats.arrays import Floats
-from epsgauge.stats.counts import Counts
-from epsgauge.stats.families import EpsAtDelta, Family
-from epsgauge.stats.interval import Interval, Kind
-from epsgauge.stats.posterior import JEFFREYS, Prior
-from epsgauge.stats.sizing import MAX_SAMPLES
-from epsgauge.stats.tally import Tally
+from epsgauge.stats.interval import Kind
 
 
 @dataclass(frozen=True)
@@ -44,7 +35,7 @@ class Asked:
 
     @property
     def judges_several(self) -> bool:
-        """With a split by pair even where one pair of each model is left."""
+        """Whether a verdict must hold for several pairs of a model: those that chose the rule count too."""
         return self.several or self.rule == "split-pairs"
 
 
@@ -54,8 +45,8 @@ class Found:
 
     low: float
     high: float = math.inf
-    rests_on: str | None = None
-    says: str | None = None
+    before: str | None = None  # in the note, before the reasons for which it promises less
+    after: str | None = None  # and after them
 
 
 class Method(ABC):
@@ -72,7 +63,7 @@ class Method(ABC):
     promise: ClassVar[Kind]
     meaning: ClassVar[str]
     assumptions: ClassVar[tuple[str, ...]]
-    remark: ClassVar[str] = ""
+    remark: ClassVar[str] = ""  # what sets it apart from the others, as a sentence
     all_pairs: ClassVar[bool] = False  # whether it takes all pairs of a model as independent samples
     one_pair: ClassVar[bool] = False  # whether it takes one pair of each model
     folds: ClassVar[bool] = False  # whether it reads an attack that is worse than chance as its opposite
@@ -80,8 +71,7 @@ class Method(ABC):
     of_claimed_mu: ClassVar[bool] = False  # whether it judges claims stated as μ alone
     fixed_number: ClassVar[bool] = False  # whether it needs a number of guesses that the scores do not decide
     sliders: ClassVar[bool] = False  # whether a slider of the viewer can ask for it
-    # who judges where an assumption does not hold
-    instead: ClassVar[Mapping[str, str]] = {}
+    instead: ClassVar[Mapping[str, str]] = {}  # who judges where an assumption does not hold
 
     # What it says
 
@@ -158,80 +148,6 @@ class Method(ABC):
 
     def __repr__(self) -> str:
         return f"<Method {self.name}: {self.promise}>"
-
-
-class OfCounts(Method):
-    """A method whose bound four counts give."""
-
-    vectorised: ClassVar[bool] = False  # whether many tallies take little longer than one
-
-    @abstractmethod
-    def lower_bounds(self, counts: Counts, *, delta: float, level: float) -> Floats:
-        """The bound of each tally."""
-
-    def of(self, tally: Tally, *, delta: float, level: float) -> float:
-        """The bound of one tally."""
-        return float(self.lower_bounds(Counts.of(tally), delta=delta, level=level)[0])
-
-    def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
-        return self.of(self.rests_on(evidence).tally, delta=delta, level=level)
-
-
-class Counted(OfCounts):
-    """A method whose interval four counts give, for one pair of each model or for all pairs."""
-
-    quick: ClassVar[bool] = False  # for counts that are not whole, and for every quantity
-    called_for_always: ClassVar[bool] = False
-    of_one_rate: ClassVar[Callable[..., Interval] | None] = None  # where it is a rectangle of limits of each rate
-
-    @abstractmethod
-    def ends(self, family: Family, counts: Counts, alpha: float, prior: Prior) -> tuple[Floats, Floats]:
-        """Both ends of an interval that misses with `alpha`, for each tally."""
-
-    def rests_on(self, evidence: Evidence) -> Tallied:
-        return Tallied(evidence.tally) if self.all_pairs else evidence.one_each
-
-    def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
-        return Found(*covering(self, self.rests_on(evidence), level=level, delta=delta))
-
-    def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float | None:
-        tally = self.rests_on(evidence).tally
-        if self.quick:
-            at = tally_at_power(tally, lambda counts: self.lower_bounds(counts, delta=delta, level=level))
-        else:
-            at = tally_at_power_of_posterior(tally, delta=delta, level=level)
-        return self.of(at, delta=delta, level=level)
-
-    def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
-        def bound(n: int) -> float:
-            return self.of(Tally(tp=n // 2, tn=n // 2, fp=0, fn=0), delta=delta, level=level)
-
-        return needed(bound, eps, MAX_SAMPLES)
-
-    def called_for(self, asked: Asked) -> bool:
-        return self.called_for_always
-
-
-def covering(
-    method: Counted, tallied: Tallied, *, level: float, delta: float = 0.0, family: Family | None = None
-) -> tuple[float, float]:
-    """An interval, for ε at δ or another quantity, that covers whatever the failed models would have shown.
-
-    The low end takes them as wrong guesses, and is 0 where that is no better than chance. For the high end each
-    side's failures are taken as right and as wrong: every corner of the rectangle of rates is in one of the four.
-    """
-    corners = [(1, 1)] if not tallied.n_failed else [(0, 0), (0, 1), (1, 0), (1, 1)]
-    f1, f0 = np.array(corners).T * np.array([[tallied.failed_ones], [tallied.failed_zeros]])
-    t = tallied.guesses
-    cells = (t.tp + tallied.failed_ones - f1, t.tn + tallied.failed_zeros - f0, t.fp + f0, t.fn + f1)
-    counts = Counts(*(np.asarray(cell, np.float64) for cell in cells))
-    of = EpsAtDelta(np.full(len(corners), delta)) if family is None else family
-    low, high = method.ends(of, counts, 1.0 - level, JEFFREYS)
-    if not tallied.n_failed:
-        return float(low[0]), float(high[0])
-    wrong = tallied.tally
-    chance = wrong.tp * wrong.n_negative <= wrong.fp * wrong.n_positive
-    return 0.0 if chance else float(low[-1]), float(high.max())
 
 
 # Who judges instead of a guaranteed bound for a number of samples that was not fixed beforehand.

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsgauge.methods.method import Counted
+from epsgauge.methods.counted import Counted
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import EpsAtDelta, Family
@@ -15,7 +15,7 @@ from epsgauge.stats.quick import Quick
 
 
 class OfQuick(Counted):
-    """Shown by every audit."""
+    """An interval of `stats.quick` as a method, which every audit shows."""
 
     interval: ClassVar[Quick]
     quick = True

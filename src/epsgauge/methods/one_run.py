@@ -37,7 +37,7 @@ class OneRun(OfGuesses):
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
-        return Found(low, rests_on=f"of {evidence.which.said(evidence.guesses)}")
+        return Found(low, before=f"of {evidence.which.said(evidence.guesses)}")
 
 
 class OneRunGaussian(OneRun):
@@ -54,4 +54,4 @@ class OneRunGaussian(OneRun):
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         mu = self.mu(evidence, level=(1 + level) / 2)
         low = float(region.gaussian_eps(mu, delta=delta))
-        return Found(low, rests_on=f"of {evidence.which.said(evidence.guesses)}", says=f"μ of at least {mu:.3g}")
+        return Found(low, before=f"of {evidence.which.said(evidence.guesses)}", after=f"μ of at least {mu:.3g}")

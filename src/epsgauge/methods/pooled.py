@@ -10,9 +10,10 @@ from scipy import special
 
 from epsgauge.bounds.guesses import Guesses, guesses_of
 from epsgauge.bounds.pooled import pooled_bound
+from epsgauge.methods.counted import OfCounts
 from epsgauge.methods.evidence import Evidence, Tallied
 from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, NUMBER_FIXED, RULE_FIXED
-from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method, OfCounts
+from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
 from epsgauge.methods.power import POWER, needed, tally_at_power_of_posterior
 from epsgauge.numbers import count
 from epsgauge.stats.arrays import Floats
@@ -95,7 +96,7 @@ class Pooled(OfGuesses):
         costs = None
         if bound.delta_costs > 0.05 * bound.eps_without_delta:
             costs = f"δ for each of {bound.guesses.n_bits} bits costs {bound.delta_costs:.2g} of it"
-        return Found(bound.eps, rests_on=f"of {evidence.which.said(evidence.guesses)}", says=costs)
+        return Found(bound.eps, before=f"of {evidence.which.said(evidence.guesses)}", after=costs)
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
         if not evidence.which.tallied:
@@ -121,7 +122,7 @@ class PooledForOneDelta(Pooled):
 
 
 def at_power(guesses: Guesses) -> Guesses:
-    """So few right guesses, or fewer, there are with a probability of 1 − POWER at the share that was measured."""
+    """The guesses with so few right ones that a repeat of the audit has fewer with a probability of 1 − POWER."""
     g = guesses
     if not g.n_guesses:
         return g

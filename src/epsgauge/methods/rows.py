@@ -41,7 +41,7 @@ def row_of(
         return None
     kept, m = left(method, facts, evidence, form=form), facts.pairs_per_model
     of_one = f"of one pair per model, fixed beforehand, of {m}" if form.one_pair and m > 1 else None
-    notes = (found.rests_on, *kept.why, found.says, of_one, form.failures(evidence))
+    notes = (found.before, *kept.why, found.after, of_one, form.failures(evidence))
     return MethodRow(
         method=form.name,
         label=form.label,

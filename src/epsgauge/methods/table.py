@@ -8,11 +8,12 @@ from epsgauge.methods.anytime import Anytime
 from epsgauge.methods.bayes import Bayes
 from epsgauge.methods.clopper_pearson import ClopperPearson
 from epsgauge.methods.clusters import Clusters
+from epsgauge.methods.counted import Counted
 from epsgauge.methods.exact import Exact
 from epsgauge.methods.facts import DELTA_FIXED, NUMBER_FIXED, Facts
 from epsgauge.methods.gaussian import Gaussian
 from epsgauge.methods.jeffreys import Jeffreys
-from epsgauge.methods.method import Asked, Counted, Method
+from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.one_run import OneRun
 from epsgauge.methods.pooled import Pooled
 from epsgauge.methods.simultaneous import Simultaneous

@@ -12,9 +12,10 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.errors import InvalidInput
 from epsgauge.figures.subject import PENDING
+from epsgauge.methods.counted import Counted
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Lost
-from epsgauge.methods.method import Counted, Method
+from epsgauge.methods.method import Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import METHODS
 from epsgauge.reporting.viewer.audits import Declared
