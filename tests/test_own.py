@@ -15,6 +15,7 @@ from epsgauge.auditing.stopping import StopWhen
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.bayes import Bayes
 from epsgauge.methods.clopper_pearson import ClopperPearson
+from epsgauge.methods.clusters import Clusters
 from epsgauge.methods.exact import Exact
 from epsgauge.runner.view import Run
 
@@ -284,6 +285,8 @@ def test_code_that_misbehaves_gets_one_sentence(run, changes, sentence):
         ({"attack": "nowhere"}, "attack must be one of percentile, loss, difference"),
         ({"attack": "my_parts:nothing"}, "but got my_parts:nothing."),
         ({"attack": "my_parts:Dubled"}, "has no 'Dubled'. Did you mean \"Doubled\"?"),
+        ({"verdict_method": "clusters"}, "simultaneous, anytime, .module:attr. or an object of a class"),
+        ({"verdict_method": Clusters()}, "which clusters may not"),
         ({"attack": Mine()}, "extends epsgauge.attacks.attack.Attack"),
         ({"verdict_method": Doubled()}, "extends epsgauge.methods.method.Method"),
         ({"verdict_method": "my_parts:Doubled"}, "extends epsgauge.methods.method.Method"),

@@ -11,7 +11,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.method import Asked
-from epsgauge.methods.table import METHODS
+from epsgauge.methods.table import JUDGES, METHODS
 from epsgauge.references import is_reference, nearest
 from epsgauge.scores.rules import default_fit
 from epsgauge.stats.quick import QUICK
@@ -32,9 +32,6 @@ def _known(names: list[str], *, own: bool) -> AfterValidator:
         raise PydanticCustomError("unknown_name", f"{said}{yours}")
 
     return AfterValidator(check)
-
-
-JUDGES = [name for name, method in METHODS.items() if method.may_judge]
 
 
 class AuditSettings(BaseModel):
@@ -58,7 +55,7 @@ class AuditSettings(BaseModel):
     percentile: float | None = Field(default=None, gt=0, lt=100)  # rule = "given" for attack = "percentile"
     threshold: float | None = None  # rule = "given" for any attack
     # None: the sharpest that is proven for such an audit
-    verdict_method: Annotated[str, _known(JUDGES, own=True)] | None = None
+    verdict_method: Annotated[str, _known(list(JUDGES), own=True)] | None = None
     # which guesses count in methods that pool them; None: those that choose the rule choose
     pooled_guesses: Literal["all", "positive", "negative", "top", "top-positive"] | None = None
     pooled_number: int | None = Field(default=None, ge=1)  # how many of the surest; None: those that choose the rule do

@@ -11,7 +11,7 @@ from epsgauge.attacks.attack import Attack
 from epsgauge.attacks.table import ATTACKS, attack_of
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.method import Method
-from epsgauge.methods.table import METHODS, method_of
+from epsgauge.methods.table import JUDGES, METHODS, method_of
 from epsgauge.runner.code import code_of_reference
 from epsgauge.settings import AuditSettings, changed
 
@@ -45,7 +45,7 @@ def setup_of(declared: AuditSettings, changes: Mapping[str, Any]) -> Setup:
         values["attack"] = _name(changes["attack"], attack, ATTACKS)
         own.append(_own("attack", values["attack"], changes["attack"], attack, ATTACKS))
     if method is not None:
-        method = method_of(method, "verdict_method")
+        method = method_of(method, "verdict_method", JUDGES)
         values["verdict_method"] = _name(changes["verdict_method"], method, METHODS)
         own.append(_own("method", values["verdict_method"], changes["verdict_method"], method, METHODS))
     settings = changed(declared, values)
@@ -53,6 +53,8 @@ def setup_of(declared: AuditSettings, changes: Mapping[str, Any]) -> Setup:
         attack = _built_in(settings.attack, ATTACKS, "attack")
     if method is None and settings.verdict_method is not None:
         method = _built_in(settings.verdict_method, METHODS, "verdict_method")
+    if method is not None and not method.may_judge:
+        raise InvalidInput(f"verdict_method must be one that may judge, which {method.name} may not. Leave it out.")
     if method is not None and method.of_claimed_mu and not settings.by_mu:
         raise InvalidInput(f'verdict_method = "{method.name}" judges claims stated as claimed_mu alone.')
     return Setup(settings, attack, method, tuple(each for each in own if each is not None))

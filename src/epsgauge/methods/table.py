@@ -32,12 +32,13 @@ METHODS: Mapping[str, Method] = {
     )
 }
 COUNTED: Mapping[str, Counted] = {name: method for name, method in METHODS.items() if isinstance(method, Counted)}
+JUDGES: Mapping[str, Method] = {name: method for name, method in METHODS.items() if method.may_judge}
 QUICK: Mapping[str, Counted] = {name: method for name, method in COUNTED.items() if method.quick}
 
 
-def method_of(value: object, name: str = "method") -> Method:
+def method_of(value: object, name: str = "method", known: Mapping[str, Method] = METHODS) -> Method:
     """A method of the table by its name, or your own: the object, or the "module:attr" that has it."""
-    found: Method = one_of(value, METHODS, Method, name)
+    found: Method = one_of(value, known, Method, name)
     return found
 
 
