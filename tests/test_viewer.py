@@ -956,3 +956,22 @@ def test_every_colour_of_the_style_is_a_variable_that_was_checked():
     assert not re.search(r"#[0-9a-fA-F]{3,8}\b(?!:)", re.sub(r"#[a-z][\w-]*[\s{:>]", "", body))
     used = set(re.findall(r"(?<![-\w])color:\s*var\(--([\w-]+)\)", body))
     assert used <= {ink for ink, _ in LETTERS}
+
+
+def test_a_run_that_goes_while_it_is_read_is_gone(tmp_path, monkeypatch):
+    """Between the listing and the reading its files may be deleted, one by one."""
+    played(plan(n_models=20), tmp_path / "a")
+    folder = Folder(tmp_path)
+    assert folder.ids() == ["a"]
+    real = eg.Run.open
+
+    def deleted_first(path):
+        (path / "store.sqlite").unlink(missing_ok=True)
+        return real(path)
+
+    monkeypatch.setattr(eg.Run, "open", deleted_first)
+    assert "moved or deleted" in folder.standing("a").trouble
+    for read in (folder.open, folder.status):
+        (tmp_path / "a" / "store.sqlite").touch()
+        with pytest.raises(InvalidInput, match="there is no run 'a' here"):
+            read("a")

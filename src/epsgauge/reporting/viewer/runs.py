@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.runner import lock, looks
@@ -67,22 +69,38 @@ class Folder:
             self._listed = self._paths()
             path = self._listed.get(run_id)
         if path is None:
-            raise InvalidInput(f"there is no run {run_id!r} here. It may have been moved or deleted.")
+            raise _gone(run_id)
         return path
 
+    @contextmanager
+    def _reading(self, run_id: str) -> Iterator[Path]:
+        """A run that goes while it is read is gone, whatever the reading says."""
+        path = self.path(run_id)
+        try:
+            yield path
+        except (EpsgaugeError, OSError):
+            if not self._is_run(path):
+                raise _gone(run_id) from None
+            raise
+
     def open(self, run_id: str) -> Run:
-        return Run.open(self.path(run_id))
+        with self._reading(run_id) as path:
+            return Run.open(path)
+
+    def status(self, run_id: str) -> dict[str, Any]:
+        with self._reading(run_id) as path:
+            return Run.open(path).status()
 
     def standing(self, run_id: str) -> Standing:
         """How it stands now; read again only where its files have changed."""
         try:
-            path = self.path(run_id)
-            running = lock.holder(path) is not None
-            stamp = (*stamp_of(path, looks.FILE), (int(running), 0))
-            known = self._known.get(run_id)
-            if known is not None and known[0] == stamp:
-                return known[1]
-            standing = _standing(run_id, Run.open(path), running)
+            with self._reading(run_id) as path:
+                running = lock.holder(path) is not None
+                stamp = (*stamp_of(path, looks.FILE), (int(running), 0))
+                known = self._known.get(run_id)
+                if known is not None and known[0] == stamp:
+                    return known[1]
+                standing = _standing(run_id, Run.open(path), running)
         except (EpsgaugeError, OSError) as error:
             return _troubled(run_id, str(error))
         except Exception as error:  # a store that somebody else wrote must not take the list with it
@@ -126,6 +144,10 @@ class Folder:
             return sorted(path for path in below if path.resolve().is_relative_to(self.root))
         except (OSError, RuntimeError):
             return []
+
+
+def _gone(run_id: str) -> InvalidInput:
+    return InvalidInput(f"there is no run {run_id!r} here. It may have been moved or deleted.")
 
 
 def _id(relative: Path) -> str:

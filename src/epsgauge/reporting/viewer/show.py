@@ -67,7 +67,7 @@ class Show:
     def progress(self, session: str, run_id: str) -> Parts:
         """How far it is, without results; `step` changes when there is enough to look again."""
         standing = self._readable(run_id)
-        status = self.folder.open(run_id).status()
+        status = self.folder.status(run_id)
         every = 1 if standing.finished else max(1, standing.n_models // 100)
         return {
             "parts": {"progress": page("progress.html.j2", s=standing, status=status)},
