@@ -112,6 +112,8 @@ def test_a_declared_attack_keeps_the_level_and_is_loaded_only_where_it_is_named(
     for named in ("my_parts:Doubled", __import__("my_parts").Doubled, __import__("my_parts").Doubled()):
         a = audit_run(done, {"attack": named})
         assert (a.level_kept, a.verdict.promise, a.settings.attack) == (True, "guaranteed", "my_parts:Doubled")
+        assert "this holds only if it does not read the bits elsewhere" in a.verdict.sentence
+        assert a.verdict.caveats[-1] in a.warnings
 
 
 def lost(run, attack="my_parts:Doubled"):

@@ -267,7 +267,7 @@ def _assembled(case: _Case) -> Audit:
         level=settings.verdict_level,
         delta=settings.delta,
         adversary=who,
-        caveats=(*caveats, *_unpromised(evidence, kept.why)),
+        caveats=(*caveats, *_unpromised(evidence, kept.why), *_of_own_attack(case.using)),
     )
     posterior = estimate(evidence.tally, delta=settings.delta)
     rows = rows_of(evidence, facts, settings, judge_)
@@ -321,6 +321,12 @@ def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: M
 def _unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
     """What the evidence itself, or the lack of a proof, takes from the verdict's bound."""
     return tuple(f"The bound promises nothing here: {r}." for r in why if r in (evidence.unfair, NO_PROOF))
+
+
+def _of_own_attack(using: Setup) -> tuple[str, ...]:
+    """It is given no bits, but nothing keeps code from opening the run directory."""
+    unseen = "is your own code: this holds only if it does not read the bits elsewhere, which epsgauge cannot see."
+    return tuple(f"The attack {own.name} {unseen}" for own in using.own if own.what == "attack")
 
 
 def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:
