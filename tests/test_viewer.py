@@ -828,13 +828,13 @@ def test_a_small_file_with_much_in_it_is_refused_before_it_is_read(monkeypatch, 
     monkeypatch.setattr(upload, "MOST_INSIDE", inside)
     monkeypatch.setattr(upload.Scores, "read", lambda *args, **kw: pytest.fail("it was read"))
     with pytest.raises(InvalidInput, match="A dropped file may have 20 MB and 2,000,000 rows"):
-        upload.scores_of(make(), name, "substitute")
+        upload.scores_of(make(), name, {"adjacency": "substitute"})
 
 
 def test_a_file_within_the_limits_is_read(monkeypatch):
     monkeypatch.setattr(upload, "MOST_ROWS", 2_000)
     raw = archive(bit=np.arange(2_000) % 2, score=np.zeros(2_000))
-    assert len(upload.scores_of(raw, "a.npz", "substitute")) == 2_000
+    assert len(upload.scores_of(raw, "a.npz", {"adjacency": "substitute", "models": "one"})) == 2_000
 
 
 def test_dropped_files_are_read_one_at_a_time(tmp_path, monkeypatch):
