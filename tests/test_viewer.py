@@ -11,6 +11,7 @@ import sys
 import threading
 import zipfile
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -754,6 +755,23 @@ def test_a_dropped_file_is_audited(client, tmp_path, suffix):
     text = unescape(answer["parts"]["dropped"])
     assert ours.verdict.sentence in text
     assert f"<h2>&lt;b&gt;{suffix}" in answer["parts"]["dropped"]
+
+
+def test_a_dropped_file_is_read_as_the_form_says(client):
+    rng = np.random.default_rng(0)
+    rows = [f"{b},{rng.normal(2.0 * b):.4f}" for b in rng.integers(0, 2, 240)]
+    raw = "\n".join(["bit,score", *rows, ""]).encode()
+    ask = partial(client.post, "/api/scores", raw, name="a.csv", adjacency="substitute")
+    assert "does not say which rows share a model" in ask().json["error"]
+    said = unescape(ask(models="one", bits="coins").json["parts"]["dropped"])
+    assert "(Pooled, one-sided" in said
+    assert "Bits coins: each is a fair coin of its own" in said
+    assert "; all rows are taken as of one model." in said
+    assert "it needs bits that are coins" not in said
+    assert "it needs bits that are coins" in unescape(ask(models="one", bits="").json["parts"]["dropped"])
+    form = client.get("/calculator").text
+    for field in ("adjacency", "bits", "models"):
+        assert f'<select id="{field}">' in form
 
 
 def test_a_dropped_file_is_deleted(client, tmp_path, monkeypatch):
