@@ -192,6 +192,7 @@ def test_the_command_asks_and_says_which(tmp_path):
     assert "--independent" in said
     assert "only one of --one-model and --independent" in refused("scores", path, "--one-model", "--independent")
     assert 'bits must be "coins"' in refused("scores", path, "--independent", "--bits", "fair")
+    assert "--fit-pairs" in refused("scores", path, "--one-model")  # no other model can choose the rule
     found = partial(ask, "scores", path, "--threshold", 1)
     assert "each row is taken as a model of its own" in " ".join(found("--independent").split())
     shown = " ".join(found("--one-model", "--bits", "coins").split())

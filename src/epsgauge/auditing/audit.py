@@ -321,8 +321,8 @@ def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: M
 
 def _unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
     """What the bits, or the lack of a proof, take from the verdict's bound."""
-    said = (*NOT_COINS.values(), NO_PROOF, evidence.unfair)
-    return tuple(f"The bound promises nothing here: {reason}." for reason in why if reason in said)
+    said = [reason for reason in why if reason in (*NOT_COINS.values(), NO_PROOF, evidence.unfair)]
+    return tuple(f"The bound promises nothing here: {reason}." for reason in said)
 
 
 def _of_own_attack(using: Setup) -> tuple[str, ...]:

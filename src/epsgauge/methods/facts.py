@@ -38,7 +38,7 @@ DEPENDENT = (
 NOT_COINS: dict[Bits, str] = {
     "unknown": "it needs bits that are coins, and nothing says that these are (if they are, say so: --bits coins, or "
     'bits="coins")',
-    "dealt": "it needs bits that are coins, and these were dealt: some of a model's bits tell something of the others",
+    "dealt": "it needs bits that are coins, and these were dealt: some of them tell something of the others",
 }
 NO_PROOF = "a method of your own, for which epsgauge does not vouch"
 

@@ -12,7 +12,7 @@ Models = Literal["one", "independent"]
 BITS: dict[Bits, str] = {
     "coins": "each is a fair coin of its own, drawn before training",
     "dealt": "how many are 1 was fixed beforehand",
-    "unknown": "nothing says where they come from; what is guaranteed needs that no bit depends on its point",
+    "unknown": "nothing says where they come from, and what is guaranteed needs that no bit depends on its point",
 }
 ROWS: dict[Models, str] = {
     "one": "all rows are taken as of one model",
