@@ -17,7 +17,7 @@ GIVEN = {"rule": "given", "threshold": 0.5}
 
 def table(bit, score, pairs=1):
     n = len(bit)
-    return eg.Scores(np.arange(n) // pairs, np.arange(n) % pairs, bit, score, "substitute")
+    return eg.Scores(np.arange(n) // pairs, np.arange(n) % pairs, bit, score, "substitute", bits="coins")
 
 
 def audit(scores, **settings):
@@ -116,7 +116,7 @@ WIDE = {
 def test_one_class_of_several_pairs_promises_nothing():
     found = eg.audit(table(HALVES * 0, NOISE, 4), delta=1e-5, **GIVEN)
     assert found.verdict.promise == found["pooled"].promise == "estimate"
-    assert "it needs fair bits, but 0 of 60 are 1" in found.verdict.sentence
+    assert "it needs bits that are coins, but 0 of 60 are 1" in found.verdict.sentence
     assert "clusters" not in [row.method for row in found.rows]
 
 
@@ -134,7 +134,7 @@ def test_unfair_bits_take_the_promise_of_the_pooled_row():
     bits = np.r_[np.ones(300, int), np.zeros(20, int)]
     found = audit(table(bits, RNG.normal(size=320), 4), **GIVEN)
     assert found["pooled"].promise == "estimate"
-    assert "it needs fair bits, but 300 of 320 are 1" in found["pooled"].note
+    assert "it needs bits that are coins, but 300 of 320 are 1" in found["pooled"].note
 
 
 FILES = {
@@ -143,7 +143,7 @@ FILES = {
     "bits": (["bit,score", "2,1", "0,1"], (), "line 2: bit must be 0 or 1, but got '2'."),
     "empty": (["bit,score"], (), "has a header and no rows."),
     "nothing": ([], (), "is empty."),
-    "one row": (["bit,score", "1,1"], (), "scores must have two models or more"),
+    "one row": (["bit,score", "1,1"], ("--independent",), "scores must have two models or more"),
     "nobody judged": (rows(HALVES, NOISE), ("--fit-models", "60"), "fit_models must be below the number of models, 60"),
     "one class": (rows(HALVES * 0, NOISE), (), "must have both bits, but b is 0 in all rows."),
 }
@@ -161,7 +161,7 @@ def test_the_command_says_so(name, tmp_path):
 @pytest.mark.parametrize(
     ("lines", "options"),
     [
-        (["bit,score", "1,1"], ("--threshold", "0.5")),
+        (["bit,score", "1,1"], ("--threshold", "0.5", "--one-model")),
         (rows([0, 1] * 20, [0] * 40), ()),
         (rows([1] * 9, range(9)), ("--threshold", "3")),
     ],
@@ -229,4 +229,4 @@ def test_plain_archives_are_read(tmp_path):
     path = tmp_path / "scores.npz"
     for score in (NOISE.astype(np.float32), np.arange(60), np.arange(60) > 30):
         path.write_bytes(archive(score=score, id=np.arange(60)))
-        assert eg.Scores.read(path).score.tolist() == score.astype(float).tolist()
+        assert eg.Scores.read(path, models="independent").score.tolist() == score.astype(float).tolist()

@@ -25,7 +25,7 @@ from epsgauge.scores.table import Scores
 
 def grouped(scores, m):
     n = len(scores)
-    return Scores(np.arange(n) // m, np.arange(n) % m, scores.bit, scores.score, "substitute")
+    return Scores(np.arange(n) // m, np.arange(n) % m, scores.bit, scores.score, "substitute", bits="coins")
 
 
 # Which method judges
@@ -70,13 +70,14 @@ def test_bits_that_are_not_fair_take_the_promise():
     few = scores[(scores.bit == 1) | (np.arange(900) % 3 == 0)]
     a = audit(grouped(few, 4), rule="given", threshold=0.5)
     assert a["pooled"].promise == "estimate"
-    assert "it needs fair bits, but" in a["pooled"].note
+    assert "it needs bits that are coins, but" in a["pooled"].note
     rng = np.random.default_rng(2)
-    noise = Scores(np.arange(320) // 4, np.arange(320) % 4, np.arange(320) >= 20, rng.normal(size=320), "substitute")
+    bits, rows = np.arange(320) >= 20, np.arange(320)
+    noise = Scores(rows // 4, rows % 4, bits, rng.normal(size=320), "substitute", bits="coins")
     v = audit(noise, rule="given", threshold=-9.0, claimed_eps=0.5, **CLAIM).verdict
     assert v.promise == "estimate"
     assert v.sentence.startswith("Violation by an estimate, which proves nothing")
-    assert "The bound promises nothing here: it needs fair bits, but 300 of 320 are 1." in v.sentence
+    assert "The bound promises nothing here: it needs bits that are coins, but 300 of 320 are 1." in v.sentence
 
 
 def test_pairs_of_failed_models_are_wrong_guesses_in_the_pool(tmp_path):

@@ -94,7 +94,8 @@ def test_scores_from_standard_input():
     rng = np.random.default_rng(0)
     rows = [f"{b},{rng.normal(1.5 * b):.6f}" for b in (0, 1) for _ in range(300)]
     text = "bit,score\n" + "\n".join(rows) + "\n"
-    found = json.loads(ask("scores", "-", "--adjacency", "add-remove", "--delta", 1e-5, "--json", text=text))
+    options = ("--adjacency", "add-remove", "--independent")
+    found = json.loads(ask("scores", "-", *options, "--delta", 1e-5, "--json", text=text))
     assert found["adjacency"] == "add-remove"
     assert found["models"]["judged"] == 500
     assert found["verdict"]["kind"] == "no claim"

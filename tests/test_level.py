@@ -168,11 +168,11 @@ def test_what_bets_can_show_is_forecast():
 def test_bets_on_bits_that_are_no_coins_promise_nothing():
     rng = np.random.default_rng(0)
     bits = (rng.random(600) < 0.9).astype(int)
-    scores = Scores(np.arange(600) // 10, np.arange(600) % 10, bits, rng.normal(size=600), "substitute")
+    scores = Scores(np.arange(600) // 10, np.arange(600) % 10, bits, rng.normal(size=600), "substitute", bits="coins")
     a = audit(scores, rule="given", threshold=-9.0, verdict_method="anytime")
     row = a["anytime"]
     assert (row.promise, a.verdict.promise) == ("estimate", "estimate")
-    assert "it needs fair bits" in row.note
+    assert "it needs bits that are coins, but" in row.note
     assert "each bit is a fair coin that enters one model only" in row.assumptions
     assert row.tally == a.verdict.tally == a.judged.tally
 
@@ -180,10 +180,10 @@ def test_bets_on_bits_that_are_no_coins_promise_nothing():
 def test_bits_that_were_dealt_evenly_are_no_coins():
     rng = np.random.default_rng(0)
     bits = np.array([rng.permutation([0, 1]) for _ in range(100)]).ravel()
-    scores = Scores(np.arange(200) // 2, np.arange(200) % 2, bits, rng.normal(bits, 1.0), "substitute")
+    scores = Scores(np.arange(200) // 2, np.arange(200) % 2, bits, rng.normal(bits, 1.0), "substitute", bits="coins")
     a = audit(scores, rule="given", threshold=0.5)
     assert a["pooled"].promise == "estimate"
-    assert "more evenly than coins fall" in a["pooled"].note
+    assert "more evenly than they fall" in a["pooled"].note
     alone = audit(responses(1.0, 200), rule="given", threshold=0.5, verdict_method="pooled")
     assert alone["pooled"].promise == "guaranteed"
 
@@ -231,10 +231,10 @@ def test_a_rule_that_follows_the_models_takes_the_promise_of_bets(tmp_path):
 def test_pairs_that_were_dealt_are_no_coins_although_one_of_them_chose():
     rng = np.random.default_rng(5)
     bits = np.array([rng.permutation([0, 1]) for _ in range(400)]).ravel()
-    scores = Scores(np.arange(800) // 2, np.arange(800) % 2, bits, rng.normal(bits, 1.0), "substitute")
+    scores = Scores(np.arange(800) // 2, np.arange(800) % 2, bits, rng.normal(bits, 1.0), "substitute", bits="coins")
     a = audit(scores, rule="split-pairs", fit_pairs=1)
     assert a["pooled"].promise == a.verdict.promise == "estimate"
-    assert "more evenly than coins fall" in a["pooled"].note
+    assert "more evenly than they fall" in a["pooled"].note
 
 
 def test_ties_and_splits_have_draws_of_their_own():

@@ -29,7 +29,7 @@ def one_model(n=1200, shift=1.0, seed=0, models=1):
     bits = rng.integers(0, 2, n)
     rows = np.arange(n)
     each = n // models
-    return Scores(rows // each, rows % each, bits, rng.normal(shift * bits, 1.0), "substitute")
+    return Scores(rows // each, rows % each, bits, rng.normal(shift * bits, 1.0), "substitute", bits="coins")
 
 
 # A split by pair

@@ -3,6 +3,7 @@
 import builtins
 import contextlib
 import re
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from epsgauge.scores.table import Scores
 
 def refused(sentence, path, adjacency="substitute"):
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
-        Scores.read(path, adjacency=adjacency)
+        Scores.read(path, adjacency=adjacency, models="independent")
 
 
 def written(path, metadata=None, **columns):
@@ -40,10 +41,11 @@ def test_every_bit_comes_back(tmp_path):
 
 def test_files_of_other_programs(tmp_path):
     path = written(tmp_path / "a.parquet", bit=[True, False], score=pa.array([1, 2], pa.float32()), note=["x", None])
-    scores = Scores.read(path, adjacency="substitute")
+    read = partial(Scores.read, adjacency="substitute", models="independent")
+    scores = read(path)
     assert (scores.bit.tolist(), scores.score.tolist(), scores.model.tolist()) == ([1, 0], [1.0, 2.0], [0, 1])
     named = pa.array(["a", "b"]).dictionary_encode()
-    scores = Scores.read(written(path, bit=[1, 0], score=[1, 2], id=[7, 8], group=named), adjacency="substitute")
+    scores = read(written(path, bit=[1, 0], score=[1, 2], id=[7, 8], group=named))
     assert (scores.id.tolist(), scores.group.tolist()) == (["7", "8"], ["a", "b"])
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from epsgauge.errors import InvalidInput
 from epsgauge.scores import parquet, text
+from epsgauge.scores.said import BITS
 from epsgauge.scores.table import COLUMNS, Scores
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -35,11 +36,12 @@ def tables(draw):
     names = {
         name: draw(st.none() | st.lists(words, min_size=len(rows), max_size=len(rows))) for name in ("id", "group")
     }
-    return Scores(model, pair, bit, score, draw(st.sampled_from(["substitute", "add-remove"])), **names)
+    adjacency, bits = draw(st.sampled_from(["substitute", "add-remove"])), draw(st.sampled_from(list(BITS)))
+    return Scores(model, pair, bit, score, adjacency, **names, bits=bits)
 
 
 def same(a, b):
-    assert a.adjacency == b.adjacency
+    assert (a.adjacency, a.bits) == (b.adjacency, b.bits)
     for name in COLUMNS:
         one, other = getattr(a, name), getattr(b, name)
         assert (one is None) == (other is None), name
@@ -148,14 +150,17 @@ def test_files_give_back_what_was_written(tmp_path_factory, scores, name):
     path = tmp_path_factory.getbasetemp() / name
     scores.write(path)
     same(scores, Scores.read(path))
-    same(scores, Scores.read(str(path), adjacency=scores.adjacency))
+    same(
+        scores,
+        Scores.read(str(path), adjacency=scores.adjacency, bits=scores.bits),
+    )
 
 
 @given(tables())
 def test_both_readers_of_csv_agree(scores):
     """NumPy's in C, and the slow one that names lines."""
     columns = {name: getattr(scores, name) for name in COLUMNS if getattr(scores, name) is not None}
-    rows = text.render(columns, "substitute").decode().split("\n", 2)[2]
+    rows = text.render(columns, {"adjacency": "substitute"}).decode().split("\n", 2)[2]
     fast = text._fast(rows, list(columns))
     slow = text._careful(rows, list(columns), "a.csv", 2)
     assert slow["score"] == scores.score.tolist()
@@ -173,7 +178,7 @@ def written(tmp_path, content, name="a.csv"):
 
 def test_columns_are_found_by_their_header(tmp_path):
     path = written(tmp_path, '\ufeffscore,note,bit\r\n0.5,"a, b",1\r\n\r\n-1e-3,été,0\r\n')
-    scores = Scores.read(path, adjacency="add-remove")
+    scores = Scores.read(path, adjacency="add-remove", models="independent")
     assert (scores.score.tolist(), scores.bit.tolist()) == ([0.5, -1e-3], [1, 0])
     assert (scores.model.tolist(), scores.pair.tolist()) == ([0, 1], [0, 0])  # every row per model of its own
     assert scores.id is scores.group is None
@@ -182,13 +187,13 @@ def test_columns_are_found_by_their_header(tmp_path):
 @pytest.mark.parametrize(("one", "zero"), [("1.0", "0.0"), ("True", "False"), ('"1"', " 0")])
 def test_bits_as_other_programs_write_them(tmp_path, one, zero):
     path = written(tmp_path, f"bit,score\n{one},2\n{zero},1\n")
-    assert Scores.read(path, adjacency="substitute").bit.tolist() == [1, 0]
+    assert Scores.read(path, adjacency="substitute", models="one").bit.tolist() == [1, 0]
 
 
 def test_standard_input_is_csv(monkeypatch):
     raw = b"# epsgauge scores, adjacency=add-remove\nbit,score\n1,2.5\n"
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(raw)))
-    scores = Scores.read("-")
+    scores = Scores.read("-", models="one")
     assert (scores.adjacency, scores.score.tolist()) == ("add-remove", [2.5])
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"bit\n1\n")))
     refused("standard input must have a column score, but has: bit.", Scores.read, "-")
@@ -204,7 +209,7 @@ def test_the_adjacency_of_a_file(tmp_path, name):
     if name == "a.csv":
         path.write_text(path.read_text().replace("add-remove", "swap"))
     elif name == "a.parquet":
-        path.write_bytes(parquet.render({"bit": np.array([1]), "score": np.array([0.5])}, "swap"))
+        path.write_bytes(parquet.render({"bit": np.array([1]), "score": np.array([0.5])}, {"adjacency": "swap"}))
     else:
         np.savez(path, bit=[1], score=[0.5], adjacency="swap")
     refused(f'{name} must be "substitute" or "add-remove", but got \'swap\'.', Scores.read, path)
@@ -236,7 +241,7 @@ def test_the_adjacency_of_a_file(tmp_path, name):
         ('bit,score,id\n1,2,"x\n', "a.csv, line 2: not CSV: unexpected end of data."),
         ('bit,score,id\n1,2,"x\n0,1,y\n0,1,"z"\n', "a.csv, line 4: not CSV"),
         ('bit,score,id\n1,2,"x\n0,1,y\n0,1,z"w\n', "a.csv, line 4: not CSV"),
-        ("pair,bit,score\n0,1,1\n", "a.csv has a column pair and none that says of which model. Add the column model."),
+        ("pair,bit,score\n0,1,1\n", "a.csv has a column pair and none that says of which model. Add the column model,"),
         ("model,bit,score\n3,1,1\n3,0,1\n", "a.csv: each pair of a model must stand once in scores, but model 3, p"),
         (pickle.dumps([1, 2]), "a.csv is not CSV in UTF-8 but a binary file or another encoding (pickles are never"),
         ("bit,score,id\n1,2,é\n".encode("latin-1"), "a.csv is not CSV in UTF-8"),
@@ -269,7 +274,9 @@ def test_files_of_the_wrong_kind(tmp_path):
     np.savez(tmp_path / "g.npz", bit=[1], score=np.array([None], dtype=object))
     refused("g.npz holds Python objects, which are not read.", Scores.read, tmp_path / "g.npz")
     np.savez(tmp_path / "h.npz", bit=[1], score=[np.inf])
-    refused("h.npz: score must be finite, but row 0", Scores.read, tmp_path / "h.npz", adjacency="substitute")
+    refused(
+        "h.npz: score must be finite, but row 0", Scores.read, tmp_path / "h.npz", adjacency="substitute", models="one"
+    )
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import sys
 import threading
 import zipfile
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -756,6 +757,23 @@ def test_a_dropped_file_is_audited(client, tmp_path, suffix):
     assert f"<h2>&lt;b&gt;{suffix}" in answer["parts"]["dropped"]
 
 
+def test_a_dropped_file_is_read_as_the_form_says(client):
+    rng = np.random.default_rng(0)
+    rows = [f"{b},{rng.normal(2.0 * b):.4f}" for b in rng.integers(0, 2, 240)]
+    raw = "\n".join(["bit,score", *rows, ""]).encode()
+    ask = partial(client.post, "/api/scores", raw, name="a.csv", adjacency="substitute")
+    assert "does not say which rows share a model" in ask().json["error"]
+    said = unescape(ask(models="one", bits="coins").json["parts"]["dropped"])
+    assert "(Pooled, one-sided" in said
+    assert "Bits coins: each is a fair coin of its own" in said
+    assert "; all rows are taken as of one model." in said
+    assert "it needs bits that are coins" not in said
+    assert "it needs bits that are coins" in unescape(ask(models="one", bits="").json["parts"]["dropped"])
+    form = client.get("/calculator").text
+    for field in ("adjacency", "bits", "models"):
+        assert f'<select id="{field}">' in form
+
+
 def test_a_dropped_file_is_deleted(client, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     seen = []
@@ -828,13 +846,13 @@ def test_a_small_file_with_much_in_it_is_refused_before_it_is_read(monkeypatch, 
     monkeypatch.setattr(upload, "MOST_INSIDE", inside)
     monkeypatch.setattr(upload.Scores, "read", lambda *args, **kw: pytest.fail("it was read"))
     with pytest.raises(InvalidInput, match="A dropped file may have 20 MB and 2,000,000 rows"):
-        upload.scores_of(make(), name, "substitute")
+        upload.scores_of(make(), name, {"adjacency": "substitute"})
 
 
 def test_a_file_within_the_limits_is_read(monkeypatch):
     monkeypatch.setattr(upload, "MOST_ROWS", 2_000)
     raw = archive(bit=np.arange(2_000) % 2, score=np.zeros(2_000))
-    assert len(upload.scores_of(raw, "a.npz", "substitute")) == 2_000
+    assert len(upload.scores_of(raw, "a.npz", {"adjacency": "substitute", "models": "one"})) == 2_000
 
 
 def test_dropped_files_are_read_one_at_a_time(tmp_path, monkeypatch):

@@ -128,7 +128,7 @@ def responses(eps, n, seed=0, adjacency="substitute"):
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 2, n)
     said = [RandomisedResponse(eps).sample(float(bit), rng) for bit in bits]
-    return Scores(np.arange(n), np.zeros(n), bits, said, adjacency)
+    return Scores(np.arange(n), np.zeros(n), bits, said, adjacency, bits="coins")
 
 
 def evidence_of_tally(tally, failed=(0, 0)):

@@ -78,8 +78,8 @@ class AuditSettings(BaseModel):
         """How many pairs of each model choose the rule: the first of them."""
         return (self.fit_pairs or default_fit(pairs_per_model)) if self.rule == "split-pairs" else 0
 
-    def asked(self, pairs_per_model: int, *, stopped: bool = False) -> Asked:
-        return Asked(self.rule, pairs_per_model, self.by_mu, stopped)
+    def asked(self, pairs_per_model: int, *, stopped: bool = False, coins: bool = True) -> Asked:
+        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins)
 
     @model_validator(mode="after")
     def _consistent(self) -> AuditSettings:

@@ -80,7 +80,7 @@ def keep(scores: eg.Scores, file: Path) -> None:
     """As `eg.Scores.read` reads it, small enough to be committed."""
     file.parent.mkdir(exist_ok=True)
     columns = {name: getattr(scores, name) for name in ("model", "pair", "bit", "score")}
-    np.savez_compressed(file, adjacency=np.array(scores.adjacency), **columns)
+    np.savez_compressed(file, adjacency=np.array(scores.adjacency), bits=np.array(scores.bits), **columns)
 
 
 def write(file: Path, content: Any) -> None:

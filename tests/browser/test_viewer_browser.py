@@ -278,6 +278,7 @@ def test_a_dropped_file_is_judged(at, tmp_path):
     file.write_text("bit,score\n" + "\n".join(rows) + "\n")
     page = at("/calculator")
     page.select_option("#adjacency", "add-remove")
+    page.select_option("#models", "independent")
     page.set_input_files("#file", file)
     page.wait_for_selector("#dropped svg")
     assert "<img src=x" in page.inner_text("#dropped h2")

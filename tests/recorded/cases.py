@@ -59,6 +59,11 @@ TABLES = [
     ("perfect", {"claimed_eps": 8.0, **SUBSTITUTE, "verdict_method": "jeffreys"}),
     ("one", {"rule": "given", "threshold": -9.0, "verdict_method": "bayes", "delta": 0.0}),
 ]
+NO_COINS = [
+    *((name, {"claimed_eps": 0.3, **SUBSTITUTE}, bits) for name in ("one", "four") for bits in ("dealt", "unknown")),
+    ("few-models", PAIRS, "unknown"),
+    ("dealt", MU, "dealt"),
+]
 FORECAST = [
     *(("rr", {"verdict_method": method}) for method in METHODS),
     *(("pairs", {"verdict_method": method}) for method in METHODS),
@@ -79,6 +84,9 @@ def results():
         yield _name(name, changes), lambda n=name, c=changes: _of_audit(audit_run(Run.open(FOLDER / n), c))
     for name, changes in TABLES:
         yield _name(f"{name}.csv", changes), lambda n=name, c=changes: _of_audit(audit(_scores(n), **c))
+    for name, changes, bits in NO_COINS:
+        said = _name(f"{name}.csv bits={bits}", changes)
+        yield said, lambda n=name, c=changes, b=bits: _of_audit(audit(_scores(n, b), **c))
     for name, changes in FORECAST:
         yield _name(f"forecast {name}", changes), lambda n=name, c=changes: _of_forecast(n, c)
     for names, options in COMPARED:
@@ -107,8 +115,8 @@ def _name(name, changes):
     return " ".join([name, *(f"{key}={value}" for key, value in changes.items())])
 
 
-def _scores(name):
-    return Scores.read(FOLDER / f"{name}.csv", adjacency="substitute")
+def _scores(name, bits="coins"):
+    return Scores.read(FOLDER / f"{name}.csv", adjacency="substitute", bits=bits)
 
 
 def _of_audit(found):

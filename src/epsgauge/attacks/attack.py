@@ -67,6 +67,7 @@ class Attack:
             bit=signals.bits.ravel(),
             score=self._checked_score(signals.blind()).ravel(),
             adjacency=signals.adjacency,
+            bits="coins",  # that the runner drew by its seeds
         )
 
     def _checked_score(self, signals: Signals) -> Floats:

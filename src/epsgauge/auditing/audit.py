@@ -24,7 +24,7 @@ from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.methods.cautions import cautions
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence, Failed
-from epsgauge.methods.facts import NO_PROOF, Facts, Lost, left
+from epsgauge.methods.facts import NO_PROOF, NOT_COINS, Facts, Lost, left
 from epsgauge.methods.method import Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
@@ -225,7 +225,8 @@ class _Case:
 
     def judge(self, delta: float, *, by_mu: bool) -> tuple[Method, tuple[str, ...]]:
         """Who judges at this δ, and what must be said about it."""
-        asked, named = replace(self.settings.asked(self.pairs_per_model), by_mu=by_mu), self.using.method
+        asked = self.settings.asked(self.pairs_per_model, coins=self.evidence.scores.bits == "coins")
+        asked, named = replace(asked, by_mu=by_mu), self.using.method
         method = default_method(asked) if named is None or (named.of_claimed_mu and not by_mu) else named
         return judging(method, self.facts(delta), delta=delta)
 
@@ -309,7 +310,7 @@ def _assembled(case: _Case) -> Audit:
 
 def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: Method) -> tuple[MethodRow, ...]:
     """Those that such an audit calls for, and that of the verdict's method."""
-    asked = settings.asked(facts.pairs_per_model, stopped=facts.stopped)
+    asked = settings.asked(facts.pairs_per_model, stopped=facts.stopped, coins=facts.bits == "coins")
     shown = {name: method for name, method in METHODS.items() if method.called_for(asked) or method is judge_}
     found = (
         row_of(method, evidence, facts, delta=settings.delta, level=settings.level, by_mu=settings.by_mu)
@@ -319,8 +320,9 @@ def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: M
 
 
 def _unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
-    """What the evidence itself, or the lack of a proof, takes from the verdict's bound."""
-    return tuple(f"The bound promises nothing here: {r}." for r in why if r in (evidence.unfair, NO_PROOF))
+    """What the bits, or the lack of a proof, take from the verdict's bound."""
+    said = [reason for reason in why if reason in (*NOT_COINS.values(), NO_PROOF, evidence.unfair)]
+    return tuple(f"The bound promises nothing here: {reason}." for reason in said)
 
 
 def _of_own_attack(using: Setup) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ def chosen_on(judged: Judged) -> ChosenOn:
 
 def facts_of(judged: Judged, pairs_per_model: int, run: Run | None, lost: Lost | None, *, delta: float) -> Facts:
     """For a bound at `delta`; scores without a run declare nothing that could be kept."""
-    return Facts(pairs_per_model, chosen_on(judged), lost, run is None or delta in _declared_deltas(run))
+    declared = run is None or delta in _declared_deltas(run)
+    return Facts(pairs_per_model, chosen_on(judged), lost, declared, bits=judged.judged.bits)
 
 
 def level_lost(run: Run, using: Setup, *, from_another: bool = False) -> Lost | None:

@@ -15,6 +15,7 @@ from epsgauge.methods.rows import MethodRow
 from epsgauge.methods.table import POSTERIOR
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Judged
+from epsgauge.scores.said import BITS, ROWS
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import Posterior
@@ -59,6 +60,14 @@ class Reading:
     @property
     def adjacency(self) -> Adjacency:
         return self.evidence.scores.adjacency
+
+    @property
+    def said_of_scores(self) -> tuple[str, ...]:
+        """What was said of a table of scores, in words; nothing for a run, which says all by itself."""
+        table = self.evidence.scores
+        if self.run is not None:
+            return ()
+        return (f"bits {table.bits}: {BITS[table.bits]}", *([ROWS[table.taken_as]] if table.taken_as else []))
 
     @property
     def pairs_per_model(self) -> int:

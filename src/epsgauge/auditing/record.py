@@ -21,6 +21,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "name": audit.name,
         "source": audit.source,
         "adjacency": audit.adjacency,
+        "scores": _said(audit),
         "settings": audit.settings.model_dump(mode="json"),
         "models": {
             "planned": audit.models.planned,
@@ -67,6 +68,12 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "looks": audit.looks,
         "warnings": list(audit.warnings),
     }
+
+
+def _said(audit: Audit) -> dict[str, Any] | None:
+    """Of a table of scores; its column model says which rows share one where `models` is None."""
+    table = audit.evidence.scores
+    return {"bits": table.bits, "models": table.taken_as} if audit.source == "scores" else None
 
 
 def _cells(tally: Tally) -> dict[str, int]:

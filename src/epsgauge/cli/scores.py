@@ -29,11 +29,21 @@ from epsgauge.cli.audit import (
 )
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson
+from epsgauge.errors import InvalidInput
 
 
 def scores(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, .npz or .parquet with bit and score; - is stdin.")],
     adjacency: Annotated[str | None, typer.Option(help="substitute or add-remove, if the file does not say.")] = None,
+    bits: Annotated[
+        str | None, typer.Option(help="coins, dealt or unknown: where the bits come from, if the file does not say.")
+    ] = None,
+    one_model: Annotated[
+        bool, typer.Option("--one-model", help="All rows are of one model. Of a file without the column model.")
+    ] = False,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="Each row is of a model of its own. Of a file without that column.")
+    ] = False,
     delta: Delta = None,
     level: Level = None,
     fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
@@ -61,7 +71,10 @@ def scores(
     from epsgauge.auditing.audit import audit as audit_of
     from epsgauge.scores.table import Scores
 
-    table = Scores.read(file, adjacency=adjacency)
+    if one_model and independent:
+        raise InvalidInput("only one of --one-model and --independent can hold. Leave out the other.")
+    models = "one" if one_model else "independent" if independent else None
+    table = Scores.read(file, adjacency=adjacency, bits=bits, models=models)
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
     found = audit_of(table, seed=seed, **given, **rule)

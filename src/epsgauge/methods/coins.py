@@ -10,18 +10,18 @@ from scipy import special
 from epsgauge.stats.arrays import Ints
 from epsgauge.stats.binomial import log_mass
 
-# Bits as uneven as this, or more, come from fair coins less often than once in a million tables.
-UNFAIR = 1e-6
+# Fair coins are doubted at most in one table of ten thousand: for their number, or for how they are spread.
+UNFAIR = 1e-4
 
 
 def unfair(model: Ints, bit: Ints, failed_ones: int, failed_zeros: int) -> str | None:
-    """Why the bits cannot be those of fair coins; None where they can."""
+    """Why the bits are hardly those of fair coins; None where they may be."""
     ones, n = int(bit.sum()) + failed_ones, len(bit) + failed_ones + failed_zeros
-    if 2 * special.bdtr(min(ones, n - ones), n, 0.5) < UNFAIR:
-        return f"it needs fair bits, but {ones} of {n} are 1"
+    if 2 * special.bdtr(min(ones, n - ones), n, 0.5) < UNFAIR / 2:
+        return f"it needs bits that are coins, but {ones} of {n} are 1"
     _, of = np.unique(model, return_inverse=True)
-    if too_even(np.bincount(of, bit).astype(np.int64), np.bincount(of)) < UNFAIR:
-        return "it needs fair bits, but each model has about as many of 1 as of 0, more evenly than coins fall"
+    if too_even(np.bincount(of, bit).astype(np.int64), np.bincount(of)) < UNFAIR / 2:
+        return "it needs bits that are coins, but each model has about as many of 1 as of 0, more evenly than they fall"
     return None
 
 

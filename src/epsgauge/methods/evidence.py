@@ -176,7 +176,7 @@ class Evidence:
 
     @cached_property
     def unfair(self) -> str | None:
-        """Why the bits cannot be those of fair coins."""
+        """Why the bits are hardly those of fair coins."""
         tables = [self.scores, self.judged.fit] if self.judged.same_models else [self.scores]
         model, bit = (np.concatenate([getattr(table, name) for table in tables]) for name in ("model", "bit"))
         return unfair(model, bit, self.all_pairs.failed_ones, self.all_pairs.failed_zeros)

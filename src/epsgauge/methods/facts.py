@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from epsgauge.scores.said import Bits
 from epsgauge.stats.interval import Kind
 
 if TYPE_CHECKING:
@@ -19,12 +20,13 @@ FAIR_BITS = "each bit is a fair coin that enters one model only"
 RULE_FIXED = "the attack's rule was not chosen on these samples"
 NUMBER_FIXED = "the number of samples was fixed beforehand"
 DELTA_FIXED = "δ was fixed beforehand"
-# What goes without saying, and is not listed: of every method, of every guaranteed one (two), and of those that take
-# the pairs of one model as independent samples.
+# What goes without saying, and is not listed: of every method, of every guaranteed one (two), of those that take the
+# pairs of one model as independent samples, and of those that take one pair of each model.
 AS_DECLARED = "attack, rule and code are those that were declared"
 VERDICT_DECLARED = "the method and level of the verdict are those that were declared"
 LEVEL_DECLARED = "the level of the interval is the one that was declared"
 PAIRS_INDEPENDENT = "the pairs of a model are independent of each other"
+OTHER_BITS_APART = "the bit of that pair does not depend on the other bits of its model"
 
 SAME_DATA = "the rule was chosen on the data that it is judged on"
 SAME_MODELS = "the rule was chosen on other pairs of the judged models"
@@ -33,6 +35,11 @@ OTHER_DELTA = "δ is not what the plan declared before results were seen, and th
 DEPENDENT = (
     "the {m} pairs of a model are not independent of each other; the paper's heuristic takes them as if they were"
 )
+NOT_COINS: dict[Bits, str] = {
+    "unknown": "it needs bits that are coins, and nothing says that these are (if they are, say so: --bits coins, or "
+    'bits="coins")',
+    "dealt": "it needs bits that are coins, and these were dealt: some of them tell something of the others",
+}
 NO_PROOF = "a method of your own, for which epsgauge does not vouch"
 
 ChosenOn = Literal["other models", "other pairs", "same data"]
@@ -62,6 +69,7 @@ class Facts:
     lost: Lost | None = None  # where the level was not kept
     delta_declared: bool = True
     level_declared: bool = True  # of the interval; a verdict has a level of its own
+    bits: Bits = "coins"  # where they come from
 
     @property
     def stopped(self) -> bool:
@@ -81,7 +89,7 @@ def left(method: Method, facts: Facts, evidence: Evidence, *, form: Method) -> L
     """What a method promises in this form, where these are the facts."""
     assumed = {*form.assumptions, *_unsaid(form)}
     why = [reason for broken, reason in _broken(facts) if broken & assumed]
-    if FAIR_BITS in assumed and evidence.unfair:
+    if facts.bits == "coins" and assumed & _need_coins(facts) and evidence.unfair:
         why.append(evidence.unfair)
     if not (_built_in(method) and _built_in(form)):
         why.append(NO_PROOF)
@@ -97,7 +105,13 @@ def _built_in(method: Method) -> bool:
 
 def _unsaid(method: Method) -> set[str]:
     pairs = {PAIRS_INDEPENDENT} if method.all_pairs and INDEPENDENT in method.assumptions else set()
+    pairs |= {OTHER_BITS_APART} if method.one_pair else set()
     return {AS_DECLARED, *pairs, *({VERDICT_DECLARED, LEVEL_DECLARED} if method.promise == "guaranteed" else ())}
+
+
+def _need_coins(facts: Facts) -> set[str]:
+    """What does not hold where bits are no coins."""
+    return {FAIR_BITS, OTHER_BITS_APART} if facts.pairs_per_model > 1 else {FAIR_BITS}
 
 
 def _broken(facts: Facts) -> list[tuple[set[str], str]]:
@@ -116,4 +130,6 @@ def _broken(facts: Facts) -> list[tuple[set[str], str]]:
         out.append(({DELTA_FIXED}, OTHER_DELTA))
     if facts.pairs_per_model > 1:
         out.append(({PAIRS_INDEPENDENT}, DEPENDENT.format(m=facts.pairs_per_model)))
+    if facts.bits != "coins":
+        out.append((_need_coins(facts), NOT_COINS[facts.bits]))
     return out

@@ -23,6 +23,7 @@ class Asked:
     pairs_per_model: int
     by_mu: bool  # whether the claim is stated as μ
     stopped: bool = False  # whether the number of models was not fixed beforehand
+    coins: bool = True  # whether each bit is said to be a fair coin of its own
 
     @property
     def same_data(self) -> bool:

@@ -41,7 +41,8 @@ def _audit(audit: Audit) -> str:
     kind = audit.verdict.kind.replace(" ", "-")
     return (
         f"<p><b>{escape(audit.name)}</b> · ε at δ = {audit.settings.delta:g}, adjacency {escape(audit.adjacency)}</p>"
-        f'<p class="said {kind}"><b>{escape(said.head)}:</b> {escape(said.headline)}</p>'
+        + "".join(f"<p>{escape(text)}</p>" for text in audit.said_of_scores)
+        + f'<p class="said {kind}"><b>{escape(said.head)}:</b> {escape(said.headline)}</p>'
         + _picture("ruler", audit)
         + _table(("Method", level, "Promise"), rows)
         + _folded("The verdict in full", [audit.verdict.sentence])

@@ -9,6 +9,7 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
 from epsgauge.reporting.estimate import Answer
 from epsgauge.scores.rules import Given
+from epsgauge.scores.said import OPTION
 from epsgauge.settings import OF_A_RULE, AuditSettings, changed
 from epsgauge.stats.tally import CELLS
 
@@ -89,11 +90,14 @@ def _of_scores(audit: Audit) -> list[str]:
     given = differing(AuditSettings(), audit.settings)
     options = _options(given, OF_SCORES)
     seed = getattr(audit.judged.choice, "seed", None)
+    table = audit.evidence.scores
     if options is None:
-        return [
-            _python(f'eg.Scores.read("FILE", adjacency={audit.adjacency!r})', given | ({"seed": seed} if seed else {}))
-        ]
-    words = ["epsgauge", "scores", "FILE", "--adjacency", audit.adjacency, *options]
+        said = {"adjacency": table.adjacency, "bits": table.bits, "models": table.taken_as}
+        read = "".join(f", {name}={value!r}" for name, value in said.items() if value not in (None, "unknown"))
+        return [_python(f'eg.Scores.read("FILE"{read})', given | ({"seed": seed} if seed else {}))]
+    of_bits = [] if table.bits == "unknown" else ["--bits", table.bits]
+    of_rows = [] if table.taken_as is None else [OPTION[table.taken_as]]
+    words = ["epsgauge", "scores", "FILE", "--adjacency", table.adjacency, *of_bits, *of_rows, *options]
     return [shlex.join([*words, *(["--seed", str(seed)] if seed else [])])]
 
 

@@ -1,4 +1,4 @@
-"""Scores as NumPy's .npz: one array a column, and the adjacency."""
+"""Scores as NumPy's .npz: one array a column, adjacency and bits."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from epsgauge.references import nearest
 from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
 
 BEGINS = (b"PK\x03\x04", b"PK\x05\x06")  # a zip file, and one without members
+STATED = ("adjacency", "bits")  # arrays of one text each
 NUMERIC, NAMES = "biuf", "biufSU"  # kinds of NumPy's types
 
 
-def parse(raw: bytes, name: str) -> tuple[dict[str, Any], str | None]:
-    """The columns that scores have, and the adjacency that the file states; a pickle inside is not read."""
+def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The columns that scores have, and what the file states; a pickle inside is not read."""
     if not raw.startswith(BEGINS):
         raise InvalidInput(f"{name} is not a NumPy archive. Write the scores with np.savez, or as CSV to another name.")
     try:
@@ -27,7 +28,7 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], str | None]:
             with np.load(io.BytesIO(raw), allow_pickle=False) as fields:
                 found = list(fields)
                 columns = {key: fields[key] for key in COLUMNS if key in found}
-                stated = str(fields["adjacency"]) if "adjacency" in found else None
+                stated = {key: str(fields[key].item()) for key in STATED if key in found and fields[key].size == 1}
     except Exception as error:  # whatever zipfile, zlib, NumPy or its reader of headers make of strange bytes
         if isinstance(error, ValueError) and "pickle" in str(error):
             why = "holds Python objects, which are not read. Write plain arrays of numbers and text with np.savez."
@@ -59,7 +60,8 @@ def _check(key: str, column: Any, name: str) -> None:
         raise InvalidInput(f"the array {key} of {name} must hold {what}, but its type is {column.dtype}. Convert it.")
 
 
-def render(columns: dict[str, Any], adjacency: str) -> bytes:
+def render(columns: dict[str, Any], stated: dict[str, str]) -> bytes:
     out = io.BytesIO()
-    np.savez(out, adjacency=np.array(adjacency), **columns)
+    arrays: dict[str, Any] = {**{key: np.array(value) for key, value in stated.items()}, **columns}
+    np.savez(out, **arrays)
     return out.getvalue()

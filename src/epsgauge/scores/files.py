@@ -1,4 +1,4 @@
-"""Files of scores: which kind a path is, and which adjacency holds."""
+"""Files of scores: which kind a path is, and what is said of it: adjacency, bits, and which rows share a model."""
 
 from __future__ import annotations
 
@@ -9,23 +9,37 @@ from typing import Any
 
 import numpy as np
 
-from epsgauge.adjacency import Adjacency, checked
+from epsgauge.adjacency import checked
 from epsgauge.errors import InvalidInput
 from epsgauge.scores import archive, parquet, text
+from epsgauge.scores.said import OPTION, Models, checked_bits, checked_models
 from epsgauge.scores.table import COLUMNS, Scores
 
 KINDS: dict[str, Any] = {".csv": text, ".npz": archive, ".parquet": parquet}
+STATED: dict[str, Any] = {"adjacency": checked, "bits": checked_bits}  # in a file or where it is read
 
 
-def read(path: str | os.PathLike[str], *, adjacency: str | None = None) -> Scores:
-    """The table in a file; without the columns model and pair, every row is of a model of its own."""
-    passed = None if adjacency is None else checked(adjacency)
+def read(
+    path: str | os.PathLike[str], *, adjacency: str | None = None, bits: str | None = None, models: str | None = None
+) -> Scores:
+    """The table in a file, with what is said of it there or here."""
+    passed = {
+        "adjacency": None if adjacency is None else checked(adjacency),
+        "bits": None if bits is None else checked_bits(bits),
+    }
+    rows = None if models is None else checked_models(models)
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
     raw = _bytes(path, name)
     columns, stated = KINDS.get(Path(path).suffix.lower(), text).parse(raw, name)
-    holds = _agreed(passed, stated, name)
+    said = {key: _agreed(key, passed[key], stated.get(key), name) for key in STATED}
+    if said["adjacency"] is None:
+        raise InvalidInput(
+            f"{name} does not say its adjacency. Pass adjacency as substitute (one point was replaced) or "
+            f'add-remove (it was in or out), or make its first line "{text.MARK}, adjacency=substitute".'
+        )
+    columns = _with_models(columns, rows, name)
     try:
-        return Scores(**_with_models(columns, name), adjacency=holds)
+        return Scores(**columns, adjacency=said["adjacency"], bits=said["bits"] or "unknown", taken_as=rows)
     except InvalidInput as error:
         raise InvalidInput(f"{name}: {error}") from None
 
@@ -37,9 +51,14 @@ def write(scores: Scores, path: str | os.PathLike[str]) -> None:
         raise InvalidInput(f"scores are written to a .csv, a .npz or a .parquet file, but got {os.fspath(path)}.")
     columns = {name: getattr(scores, name) for name in COLUMNS if getattr(scores, name) is not None}
     try:
-        _replace(file, kind.render(columns, scores.adjacency))
+        _replace(file, kind.render(columns, _known(scores)))
     except OSError as error:
         raise InvalidInput(f"{os.fspath(path)} cannot be written: {error.strerror}.") from None
+
+
+def _known(scores: Scores) -> dict[str, str]:
+    """What a file states; of bits of which nothing is known it says nothing."""
+    return {"adjacency": scores.adjacency, **({} if scores.bits == "unknown" else {"bits": scores.bits})}
 
 
 def _bytes(path: str | os.PathLike[str], name: str) -> bytes:
@@ -51,28 +70,43 @@ def _bytes(path: str | os.PathLike[str], name: str) -> bytes:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}.") from None
 
 
-def _agreed(passed: Adjacency | None, stated: str | None, name: str) -> Adjacency:
+def _agreed(key: str, passed: str | None, stated: str | None, name: str) -> Any:
+    """What is passed or stated, checked; None where neither is."""
     if stated is None:
-        if passed is None:
-            raise InvalidInput(
-                f"{name} does not say its adjacency. Pass adjacency as substitute (one point was replaced) or "
-                f'add-remove (it was in or out), or make its first line "{text.MARK}substitute".'
-            )
         return passed
-    said = checked(stated, f"the adjacency of {name}")
+    said = STATED[key](stated, f"the {key} of {name}")
     if passed not in (None, said):
+        verb = "is" if key == "adjacency" else "are"
         raise InvalidInput(
-            f"{name} says that its adjacency is {said}, but adjacency is {passed}. Leave adjacency out, or give the "
-            "file that belongs to it."
+            f"{name} says that its {key} {verb} {said}, but {key} {verb} {passed}. Leave {key} out, or give the file "
+            "that belongs to it."
         )
     return said
 
 
-def _with_models(columns: dict[str, Any], name: str) -> dict[str, Any]:
-    """With the columns that may be missing: every row of a model of its own."""
-    if "model" not in columns and "pair" in columns:
-        raise InvalidInput(f"{name} has a column pair and none that says of which model. Add the column model.")
+def _with_models(columns: dict[str, Any], rows: Models | None, name: str) -> dict[str, Any]:
+    """With the columns that may be missing; which rows share a model is never guessed."""
     n = len(columns["score"])
+    if "model" in columns:
+        if rows is not None:
+            raise InvalidInput(
+                f"{name} has a column model, which says which rows share a model, but models is {rows}. Leave models "
+                f"out ({OPTION[rows]})."
+            )
+        return {"pair": np.zeros(n, np.int64), **columns}
+    if rows == "one":
+        return {"model": np.zeros(n, np.int64), "pair": np.arange(n), **columns}
+    if "pair" in columns:
+        raise InvalidInput(
+            f"{name} has a column pair and none that says of which model. Add the column model, or pass models as one "
+            "(--one-model) if all rows are of one model."
+        )
+    if rows is None:
+        raise InvalidInput(
+            f"{name} does not say which rows share a model. Pass models as one (--one-model) if all rows are guesses "
+            "about one model, or as independent (--independent) if each row has a model of its own; or add the column "
+            "model."
+        )
     return {"model": np.arange(n), "pair": np.zeros(n, np.int64), **columns}
 
 

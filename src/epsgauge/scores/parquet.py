@@ -1,4 +1,4 @@
-"""Scores as Parquet: one column each, and the adjacency in the file's metadata."""
+"""Scores as Parquet: one column each, adjacency and bits in the file's metadata."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.references import nearest
 from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
 
-ADJACENCY = b"epsgauge.adjacency"
+STATED = {"adjacency": b"epsgauge.adjacency", "bits": b"epsgauge.bits"}
 MAGIC = b"PAR1"  # begins and ends every Parquet file
 
 
-def parse(raw: bytes, name: str) -> tuple[dict[str, Any], str | None]:
-    """The columns that scores have, and the adjacency that the file states; other columns are left alone."""
+def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The columns that scores have, and what the file states; other columns are left alone."""
     pa, pq = _pyarrow()
     if not raw.startswith(MAGIC):
         raise InvalidInput(f"{name} is not a Parquet file. Write the scores as Parquet, or as CSV to another name.")
@@ -31,17 +31,18 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], str | None]:
     columns = {column: _array(table[column], column, name, pa) for column in table.column_names}
     if not len(columns["score"]):
         raise InvalidInput(f"{name} has columns and no rows. Give one row for each guess.")
-    stated = (file.schema_arrow.metadata or {}).get(ADJACENCY)
-    return columns, None if stated is None else stated.decode(errors="replace")
+    kept = file.schema_arrow.metadata or {}
+    return columns, {key: kept[name].decode(errors="replace") for key, name in STATED.items() if name in kept}
 
 
-def render(columns: dict[str, Any], adjacency: str) -> bytes:
+def render(columns: dict[str, Any], stated: dict[str, str]) -> bytes:
     pa, pq = _pyarrow()
     arrays = {name: column.tolist() if name in TEXTS else column for name, column in columns.items()}
     types = {name: pa.string() if name in TEXTS else pa.from_numpy_dtype(columns[name].dtype) for name in columns}
     table = pa.table({name: pa.array(column, types[name]) for name, column in arrays.items()})
     out = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({ADJACENCY: adjacency.encode()}), out, write_page_checksum=True)
+    said = {STATED[key]: value.encode() for key, value in stated.items()}
+    pq.write_table(table.replace_schema_metadata(said), out, write_page_checksum=True)
     return out.getvalue()
 
 

@@ -204,7 +204,8 @@ def _fit_rows(scores: Scores, choice: Split) -> Bools:
         fit = models
     if len(models) == 1:
         raise InvalidInput(
-            f"scores must have two models or more, some to choose the rule and some to be judged, but got 1. {FIXED}"
+            f"scores must have two models or more, some to choose the rule and some to be judged, but got 1. {FIXED} "
+            'Of a model with several pairs some of these can choose: rule="split-pairs" (--fit-pairs).'
         )
     if len(fit) == len(models):
         raise InvalidInput(

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from epsgauge.adjacency import Adjacency, checked
 from epsgauge.errors import InvalidInput
+from epsgauge.scores.said import Bits, Models, checked_bits
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Bools, Floats, Ints
 
@@ -26,6 +27,7 @@ NUMBERS = (*WHOLE, "score")
 TEXTS = ("id", "group")
 COLUMNS = (*NUMBERS, *TEXTS)
 NEEDED = ("bit", "score")  # of a file
+SAID = ("adjacency", "bits", "taken_as")
 
 Texts = NDArray[np.str_]
 Kind = TypeVar("Kind", bound=np.generic)
@@ -35,6 +37,10 @@ ById = Mapping[Any, float] | tuple[ArrayLike, ArrayLike]
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores:
     """A table of scores; pairs of one model share its training and are not independent of each other.
+
+    `bits` says where the bits come from. "coins": each is a fair coin of its own, drawn before training. "dealt": how
+    many are 1 was fixed beforehand, say half. "unknown": they were found, or nobody knows. Bounds that need coins are
+    guaranteed for these alone.
 
     >>> Scores.from_in_out([2.0, 1.5], [0.5, 1.0], adjacency="substitute")
     <Scores: 4 rows of 4 models, adjacency substitute>
@@ -47,9 +53,12 @@ class Scores:
     adjacency: Adjacency
     id: Texts | None = None  # the user's own name of a row
     group: Texts | None = None
+    bits: Bits = "unknown"  # where they come from
+    taken_as: Models | None = None  # the rows of a file without the column model
 
     def __post_init__(self) -> None:
         checked(self.adjacency)
+        checked_bits(self.bits)
         columns: dict[str, Any] = {
             "model": checks.counts("model", self.model),
             "pair": checks.counts("pair", self.pair),
@@ -69,13 +78,23 @@ class Scores:
         self._check_unique()
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, adjacency: str | None = None) -> Scores:
-        """From a CSV file, standard input ("-", CSV), NumPy's .npz or .parquet (with the extra parquet); the adjacency
-        that a file states must be the one that is passed, and a file that states none needs one.
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        adjacency: str | None = None,
+        bits: str | None = None,
+        models: str | None = None,
+    ) -> Scores:
+        """From a CSV file, standard input ("-", CSV), NumPy's .npz or .parquet (with the extra parquet).
+
+        The adjacency that a file states must be the one that is passed, and a file that states none needs one. The
+        same holds of `bits`, which are "unknown" where nobody says. A file without the column model needs `models`:
+        "one" (all rows are of one model) or "independent" (each row is of a model of its own).
         """
         from epsgauge.scores.files import read  # it needs this class
 
-        return read(path, adjacency=adjacency)
+        return read(path, adjacency=adjacency, bits=bits, models=models)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """To a .csv, a .npz or a .parquet file, which `read` gives back bit by bit."""
@@ -84,8 +103,10 @@ class Scores:
         write(self, path)
 
     @classmethod
-    def from_in_out(cls, ins: ArrayLike, outs: ArrayLike, *, adjacency: Adjacency) -> Scores:
+    def from_in_out(cls, ins: ArrayLike, outs: ArrayLike, *, adjacency: Adjacency, bits: Bits = "unknown") -> Scores:
         """From scores of models trained with the point (b = 1) and without it (b = 0), each score of its own model.
+
+        Scores of one model must not be given so: number their rows with `Scores(model, pair, ...)`.
 
         Models are numbered so that ins and outs alternate as evenly as can be: the first models of the table, which
         may choose a rule, are then a fair part of both. Within each list the order is kept, and it must not depend on
@@ -96,13 +117,14 @@ class Scores:
         order = np.argsort(when, kind="stable")
         n = len(order)
         bit = np.repeat(np.array([1, 0]), [len(part) for part in lists])[order]
-        return cls(np.arange(n), np.zeros(n, np.int64), bit, np.concatenate(lists)[order], adjacency)
+        return cls(np.arange(n), np.zeros(n, np.int64), bit, np.concatenate(lists)[order], adjacency, bits=bits)
 
     @classmethod
     def joined(cls, scores: ById, bits: ById, *, adjacency: Adjacency) -> Scores:
         """From scores and bits that carry ids, each row of its own model, in the order of the scores.
 
-        Both are mappings id -> value, or tuples (ids, values). Every id must stand exactly once on both sides.
+        Both are mappings id -> value, or tuples (ids, values). Every id must stand exactly once on both sides. For
+        rows of one model, or bits that are coins, use `dataclasses.replace` on what it gives.
 
         >>> Scores.joined({"a": 0.3, "b": 1.2}, {"b": 1, "a": 0}, adjacency="add-remove").bit.tolist()
         [0, 1]
@@ -165,7 +187,7 @@ class Scores:
         some = {name: column[rows] for name, column in columns.items()}
         if isinstance(rows, slice) or (isinstance(rows, np.ndarray) and rows.dtype == bool):  # no row comes twice
             return self._part(some)
-        return Scores(**some, adjacency=self.adjacency)
+        return Scores(**some, **self._said)
 
     def with_score(self, score: Floats) -> Scores:
         """The same rows with other scores, which are finite."""
@@ -175,9 +197,13 @@ class Scores:
     def _part(self, columns: dict[str, Any]) -> Scores:
         """A table of columns that have been checked."""
         out = object.__new__(Scores)
-        for name, value in {**dict.fromkeys(TEXTS), **columns, "adjacency": self.adjacency}.items():
+        for name, value in {**dict.fromkeys(TEXTS), **columns, **self._said}.items():
             object.__setattr__(out, name, _locked(value) if name in columns else value)
         return out
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in SAID}
 
     def _check_unique(self) -> None:
         model, pair = self.model, self.pair

@@ -1,4 +1,4 @@
-"""Scores as CSV: columns found by their header, and a first comment line that states the adjacency."""
+"""Scores as CSV: columns found by their header, and a first comment line that states adjacency and bits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from epsgauge.errors import InvalidInput
 from epsgauge.references import nearest
 from epsgauge.scores.table import COLUMNS, NEEDED, NUMBERS, TEXTS, WHOLE
 
-MARK = "# epsgauge scores, adjacency="
+MARK = "# epsgauge scores"
 TRUTH = {"true": 1.0, "false": 0.0}  # as pandas writes bits
 
 
-def parse(raw: bytes, name: str) -> tuple[dict[str, Any], str | None]:
-    """The columns that scores have, and the adjacency that the file states; other columns are left alone."""
+def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The columns that scores have, and what the file states; other columns are left alone."""
     body = _decoded(raw, name)
     stream = io.StringIO(body, newline="")
     stated, header, above = _head(stream, name)
@@ -33,9 +33,9 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], str | None]:
     return columns, stated
 
 
-def render(columns: dict[str, Any], adjacency: str) -> bytes:
+def render(columns: dict[str, Any], stated: dict[str, str]) -> bytes:
     out = io.StringIO(newline="")
-    out.write(f"{MARK}{adjacency}\n")
+    out.write(", ".join([MARK, *(f"{key}={value}" for key, value in stated.items())]) + "\n")
     out.write(",".join(columns) + "\n")
     # floats by their repr; every text in quotes, as a lone carriage return would get none
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
@@ -61,13 +61,13 @@ def _decoded(raw: bytes, name: str) -> str:
     )
 
 
-def _head(stream: io.StringIO, name: str) -> tuple[str | None, list[str], int]:
-    """The adjacency of the comment lines, the header, and how many lines both take."""
-    stated = None
+def _head(stream: io.StringIO, name: str) -> tuple[dict[str, str], list[str], int]:
+    """What the comment lines state, the header, and how many lines both take."""
+    stated: dict[str, str] = {}
     for number, line in enumerate(stream, start=1):
         if line.startswith("#"):
-            found = re.search(r"\badjacency\s*=\s*([\w-]+)", line)
-            stated = found.group(1) if found else stated
+            keys = "adjacency|bits" if line.startswith(MARK) else "adjacency"  # elsewhere bits may mean anything
+            stated |= dict(re.findall(rf"\b({keys})\s*=\s*([\w-]+)", line))
         elif line.strip():
             header = [cell.strip() for cell in next(csv.reader([line]))]
             _check_header(header, name)

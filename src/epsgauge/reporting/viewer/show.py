@@ -191,7 +191,7 @@ class Show:
             return self._of_scores(raw, name, query)
 
     def _of_scores(self, raw: bytes, name: str, query: Mapping[str, str]) -> Parts:
-        table = upload.scores_of(raw, name, query.get("adjacency"))
+        table = upload.scores_of(raw, name, query)
         settings: dict[str, Any] = {
             "delta": calculator.number("delta", query.get("delta") or calculator.EXAMPLE["delta"]),
             "level": calculator.number("level", query.get("level") or calculator.EXAMPLE["level"]),
@@ -202,6 +202,8 @@ class Show:
                 "claimed_delta": settings["delta"],
                 "claimed_adjacency": table.adjacency,
             }
+        if len(table.models) == 1:  # no other can choose the rule
+            settings["rule"] = "split-pairs"
         found = audit(table, **settings)
         drawn = of_scores(found)
         return {"parts": {"dropped": page("dropped.html.j2", audit=found, name=name[-80:], drawn=drawn)}}

@@ -6,7 +6,7 @@ import io
 import math
 import tempfile
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -42,8 +42,8 @@ async def taken(stream: AsyncIterator[bytes], length: str | None) -> bytes:
     return b"".join(parts)
 
 
-def scores_of(raw: bytes, name: str, adjacency: str | None) -> Scores:
-    """The table in a file that a user calls `name`."""
+def scores_of(raw: bytes, name: str, said: Mapping[str, str]) -> Scores:
+    """The table in a file that a user calls `name`, with what the form says of it."""
     suffix = PurePosixPath(name.lower()).suffix
     if suffix not in KINDS:
         raise InvalidInput(f"a file of scores ends in {', '.join(KINDS)}, but got {name[-80:]!r}.")
@@ -52,7 +52,7 @@ def scores_of(raw: bytes, name: str, adjacency: str | None) -> Scores:
         file = Path(folder, f"scores{suffix}")
         file.write_bytes(raw)
         try:
-            return Scores.read(file, adjacency=adjacency or None)
+            return Scores.read(file, **{key: said.get(key) or None for key in ("adjacency", "bits", "models")})
         except InvalidInput as error:
             raise InvalidInput(str(error).replace(str(file), name[-80:])) from None
         except MemoryError:

@@ -44,7 +44,8 @@ async function read(file) {
   const { delta, level, claimed } = typed();
   by("reading").textContent = `Reading ${file.name} …`;
   try {
-    const query = new URLSearchParams({ name: file.name, adjacency: by("adjacency").value, delta, level, claimed });
+    const said = Object.fromEntries(["adjacency", "bits", "models"].map((id) => [id, by(id).value]));
+    const query = new URLSearchParams({ name: file.name, ...said, delta, level, claimed });
     const found = await ask(`/api/scores?${query}`, {}, { method: "POST", body: file });
     put(found.parts);
     by("reading").textContent = `${file.name} was read: its audit stands below.`;
