@@ -108,6 +108,7 @@ def _facts(audit: Audit) -> dict[str, str]:
         "tally": f"TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}   FNR {short(float(t.fnr))}  FPR "
         f"{short(float(t.fpr))}",
     }
+    facts["declared"] = layout.declared(audit.declaration)
     if models.failed:
         facts["models"] += f", {models.failed} failed"
     known = [f"{short(eps, 2)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]

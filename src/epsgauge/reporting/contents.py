@@ -44,6 +44,7 @@ def of_audit(audit: Audit) -> Page:
         facts=(
             ("Attack", f"{audit.verdict.adversary.attack or 'given scores'}; {audit.verdict.adversary.access}"),
             ("Rule", audit.verdict.adversary.rule),
+            ("Declared", layout.declared(audit.declaration)),
         ),
     )
 

@@ -86,6 +86,8 @@ def differing(base: AuditSettings, used: AuditSettings) -> dict[str, Any]:
 
 
 def _of_scores(audit: Audit) -> list[str]:
+    if audit.declaration is not None:
+        return [shlex.join(["epsgauge", "scores", "FILE", "--declared", str(audit.declaration.file)])]
     given = differing(AuditSettings(), audit.settings)
     options = _options(given, OF_SCORES)
     seed = getattr(audit.judged.choice, "seed", None)
