@@ -272,7 +272,9 @@ def test_a_store_on_a_network_file_system_has_no_log(tmp_path, monkeypatch):
 LOOK = {"kind": "audit", "n_done": 3, "n_models": 9}
 
 
-def test_looks_are_kept_in_the_store_while_a_run_writes(tmp_path):
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_looks_are_kept_in_the_store_while_a_run_writes(tmp_path, monkeypatch, journal):
+    monkeypatch.setattr(store, "journal_for", lambda folder: journal)
     file = tmp_path / "s.sqlite"
     with Store.create(file, {"plan": 1}) as s:
         s.add(outcome(0))
@@ -507,6 +509,23 @@ def test_a_kill_during_the_change_of_schema_loses_nothing(tmp_path):
         if done.returncode == 0:
             break
     assert (step, done.stdout.strip()) == (12, b"11")  # it was killed before each of eleven statements
+
+
+def test_a_run_of_schema_2_is_read_and_goes_on(tmp_path):
+    """Its one declaration was an entry, and its looks were in a file."""
+    file = tmp_path / store.FILE
+    audit = {"delta": 1e-6}
+    with Store.create(file, {"plan": 1, "declared": audit, "declared_code": {"mine:It": "12"}}) as s:
+        s.add(outcome(0))
+    for statement in ("DROP TABLE declarations", "DROP TABLE looks", "PRAGMA user_version = 2"):
+        sql(statement)(file)
+    (tmp_path / looks.FILE).write_text(json.dumps({"time": "2026-01-01", **LOOK}))
+    for opened in (Store.read, Store.write, Store.read):
+        with opened(file) as s:
+            (declared,) = s.declarations()
+            assert (declared.content, declared.time) == ({"audit": audit, "code": {"mine:It": "12"}}, None)
+            assert [look["kind"] for look in s.looks()] == ["audit"]
+            assert s.signals(GAME).models.tolist() == [0]
 
 
 def test_looks_at_an_earlier_store_are_kept_inside_it_and_go_on_with_it(earlier):

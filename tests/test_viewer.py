@@ -666,6 +666,15 @@ def test_an_overlay_is_a_look_of_each_session(tmp_path):
         assert looks(tmp_path / "a") == looks(tmp_path / "b") == ["compare", "view"]
 
 
+def test_a_look_that_is_logged_in_the_store_is_no_reason_to_judge_again(tmp_path):
+    done, kept = play(small(), tmp_path / "a"), Audits()
+    first = kept.of(done.path)
+    assert done.log_look("view")
+    assert kept.of(done.path) is first
+    play(judged_plan(n_models=12, audit={"rule": "given", "threshold": 1.0}), done.path)
+    assert kept.of(done.path) is not first
+
+
 def test_a_look_that_cannot_be_logged_is_said_wherever_results_are(tmp_path, monkeypatch):
     for name in ("a", "b"):
         play(small(), tmp_path / name)

@@ -77,3 +77,8 @@ class Declaration:
             "beforehand": self.beforehand,
             "sentence": self.sentence,
         }
+
+
+def words(declaration: Declaration | None) -> str:
+    """Where, when and with which digest, after the word "declared"."""
+    return "not beforehand" if declaration is None else declaration.sentence.removeprefix("Declared ")

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.declaration import words
 from epsgauge.figures.density import density_of
 from epsgauge.figures.subject import Subject
 from epsgauge.methods.table import POSTERIOR
@@ -108,7 +109,7 @@ def _facts(audit: Audit) -> dict[str, str]:
         "tally": f"TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}   FNR {short(float(t.fnr))}  FPR "
         f"{short(float(t.fpr))}",
     }
-    facts["declared"] = layout.declared(audit.declaration)
+    facts["declared"] = words(audit.declaration)
     if models.failed:
         facts["models"] += f", {models.failed} failed"
     known = [f"{short(eps, 2)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]

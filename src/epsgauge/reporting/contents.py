@@ -9,6 +9,7 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import NoClaim
 from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import OWNER
+from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
 from epsgauge.numbers import interval_text, likely, number, percent, short
@@ -44,7 +45,7 @@ def of_audit(audit: Audit) -> Page:
         facts=(
             ("Attack", f"{audit.verdict.adversary.attack or 'given scores'}; {audit.verdict.adversary.access}"),
             ("Rule", audit.verdict.adversary.rule),
-            ("Declared", layout.declared(audit.declaration)),
+            ("Declared", words(audit.declaration)),
         ),
     )
 

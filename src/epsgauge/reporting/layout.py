@@ -9,7 +9,6 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from epsgauge.declaration import Declaration
 from epsgauge.stats.interval import Kind
 
 PROMISE_STYLE = {"credible": "cyan", "estimate": "yellow", "guaranteed": "green"}
@@ -48,11 +47,6 @@ def notes(rows: Sequence[Promising], console: Console) -> None:
         console.print(hanging(f"{promise:<11}", meaning, PROMISE_STYLE[promise]))
     for assumption, letter in letters(rows).items():
         console.print(hanging(f"{letter:<11}", assumption, "dim"))
-
-
-def declared(declaration: Declaration | None) -> str:
-    """Where, when and with which digest, after the word "declared"."""
-    return "not beforehand" if declaration is None else declaration.sentence.removeprefix("Declared ")
 
 
 def warnings(texts: Iterable[str], console: Console) -> None:
