@@ -23,7 +23,7 @@ from epsgauge.games.signals import Outcome
 from epsgauge.runner import play
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import Prepared
-from epsgauge.runner.resume import first_entries
+from epsgauge.runner.resume import declares, first_entries
 from epsgauge.runner.run import run
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
@@ -164,7 +164,8 @@ def fill(folder: Path, n_stored: int) -> dict[str, np.ndarray]:
         "loss": rng.normal(size=(n_stored, m, 2)),
         "reference": np.sort(rng.normal(size=(n_stored, REFERENCE)), axis=1),
     }
-    with Store.create(folder / FILE, first_entries(plan, Prepared("", None, (), None))) as store:
+    entries = first_entries(plan, Prepared("", None, (), None))
+    with Store.create(folder / FILE, entries, declares(plan, entries["fingerprint"])) as store:
         for i in range(n_stored):
             a = {name: array[i] for name, array in arrays.items()}
             store.add(Outcome(i, i, a["bits"], a["pairs"], 1.0, {name: a[name] for name in ("loss", "reference")}))

@@ -21,7 +21,6 @@ from epsgauge.methods.coins import too_even
 from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.methods.table import METHODS, WATCHED
 from epsgauge.runner.executors import InProcess
-from epsgauge.runner.looks import append_look
 from epsgauge.runner.run import run
 from epsgauge.scores.table import Scores
 from epsgauge.stats.tally import Tally
@@ -109,7 +108,7 @@ def test_a_level_that_was_not_declared_is_no_promise_of_an_unfinished_run_either
 def test_the_models_that_choose_stay_when_a_run_grows(tmp_path):
     first = played(plan(n_models=60), tmp_path / "a")
     assert first.plan.n_fit == 10
-    append_look(first.path, "audit", n_done=60, n_models=60)
+    assert first.log_look("audit")
     grown = played(plan(n_models=120), tmp_path / "a")
     assert grown.plan.n_fit == 10
     assert audit_run(grown).judged.fit_models.tolist() == list(range(10))
@@ -287,7 +286,7 @@ def test_models_played_again_choose_again_where_pairs_of_all_choose(tmp_path):
     )
     first = played(declared, tmp_path / "a")
     assert first.failed_models.tolist() == [15]
-    append_look(first.path, "audit", n_done=19, n_models=20)
+    assert first.log_look("audit")
     again = run(declared, out=first.path, executor=InProcess(), retry_failed=True)
     assert again.refit_after_look
 

@@ -30,6 +30,7 @@ PUBLIC = [
     "Tally",
     "audit",
     "compare",
+    "declare",
     "estimate",
     "estimate_delta",
     "estimate_mu",

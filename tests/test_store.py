@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from epsgauge.runner.lock import hold, holder
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.run import run
 from epsgauge.runner.store import Store
-from epsgauge.runner.view import Run
+from epsgauge.runner.view import Run, in_force
 
 GAME = GameSettings(train_size=10, pairs_per_model=2)
 
@@ -197,8 +198,8 @@ def test_damage_is_one_sentence_with_file_and_remedy(tmp_path, harm, words):
 
 def test_a_newer_schema_is_refused(tmp_path):
     file = filled(tmp_path / "s.sqlite")
-    sql("PRAGMA user_version = 3")(file)
-    with pytest.raises(InvalidInput, match=r"newer epsgauge \(schema 3, this one knows 2\). Upgrade epsgauge."):
+    sql("PRAGMA user_version = 4")(file)
+    with pytest.raises(InvalidInput, match=r"newer epsgauge \(schema 4, this one knows 3\). Upgrade epsgauge."):
         Store.read(file)
 
 
@@ -268,23 +269,62 @@ def test_a_store_on_a_network_file_system_has_no_log(tmp_path, monkeypatch):
             assert reader.indices("done").tolist() == [0]
 
 
-def test_looks_are_appended_and_torn_lines_left_out(tmp_path):
-    assert looks.read_looks(tmp_path) == []
-    assert looks.append_look(tmp_path, "audit", n_done=3, n_models=9)
-    file = tmp_path / looks.FILE
-    file.write_bytes(file.read_bytes() + b'{"time": "2026-01-0')  # the machine went down
-    assert [look["kind"] for look in looks.read_looks(tmp_path)] == ["audit"]
-    assert looks.append_look(tmp_path, "live", n_done=4, n_models=9)
-    assert [(look["kind"], look["n_done"], look["n_models"]) for look in looks.read_looks(tmp_path)] == [
-        ("audit", 3, 9),
-        ("live", 4, 9),
-    ]
-    assert all(set(look) == {"time", "kind", "n_done", "n_models"} for look in looks.read_looks(tmp_path))
-    assert json.loads(file.read_bytes().splitlines()[-1])["kind"] == "live"
+LOOK = {"kind": "audit", "n_done": 3, "n_models": 9}
 
 
-def test_a_look_that_cannot_be_logged_is_no_error(tmp_path):
-    assert not looks.append_look(tmp_path / "missing", "audit", n_done=1, n_models=1)
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_looks_are_kept_in_the_store_while_a_run_writes(tmp_path, monkeypatch, journal):
+    monkeypatch.setattr(store, "journal_for", lambda folder: journal)
+    file = tmp_path / "s.sqlite"
+    with Store.create(file, {"plan": 1}) as s:
+        s.add(outcome(0))
+        assert Store.log_look(file, LOOK)
+        s.add(outcome(1))
+        assert Store.log_look(file, {**LOOK, "kind": "live", "own": [{"name": "mine:It"}]})
+    with Store.read(file) as s:
+        assert [(look["kind"], look["n_done"], look.get("own")) for look in s.looks()] == [
+            ("audit", 3, None),
+            ("live", 3, [{"name": "mine:It"}]),
+        ]
+        assert s.indices("done").tolist() == [0, 1]
+    assert [f.name for f in tmp_path.iterdir()] == ["s.sqlite"]
+
+
+def test_a_look_that_cannot_be_logged_is_no_error(tmp_path, monkeypatch):
+    file = filled(tmp_path / "s.sqlite", outcome(0))
+    assert not Store.log_look(tmp_path / "missing" / "s.sqlite", LOOK)
+    monkeypatch.setattr(store, "_LOOK_SECONDS", 0.01)  # another one holds the store and does not let go
+    with closing(sqlite3.connect(file, isolation_level=None)) as busy:
+        busy.execute("BEGIN EXCLUSIVE")
+        assert not Store.log_look(file, LOOK)
+    with Store.read(file) as s:
+        assert s.looks() == []
+
+
+def test_a_declaration_is_added_and_never_replaced(tmp_path):
+    file = tmp_path / "s.sqlite"
+    first, second, third = ({"audit": {"delta": delta}, "n_models": 9} for delta in (1e-5, 1e-6, 1e-7))
+    with Store.create(file, {"plan": 1}, first) as s:
+        s.put({}, first)  # the same again
+        s.add(outcome(0))
+        s.put({}, second)
+        assert Store.log_look(file, LOOK)
+        s.put({}, third)
+        found = s.declarations()
+    assert [(d.content, d.n_done, d.n_looks) for d in found] == [(first, 0, 0), (second, 1, 0), (third, 1, 1)]
+    assert in_force(found) is found[1]
+    assert found[0].sentence.endswith(f"UTC, before any model was done (digest {found[0].digest[:12]}…).")
+    assert "when 1 of 9 models were done and no result had been seen" in found[1].sentence
+    assert found[2].sentence.startswith("Changed at ")
+    assert "after results had been seen" in found[2].sentence
+
+
+def test_a_declaration_that_was_edited_is_damage(tmp_path):
+    file = tmp_path / "s.sqlite"
+    Store.create(file, {"plan": 1}, {"audit": {"delta": 1e-5}}).close()
+    sql("UPDATE declarations SET content = replace(content, '1e-05', '1e-06')")(file)
+    with Store.read(file) as s, pytest.raises(InvalidInput, match="declared is not what its digest is of"):
+        s.declarations()
 
 
 def test_the_lock_names_its_holder_and_is_free_afterwards(tmp_path):
@@ -307,7 +347,7 @@ for name in ("register_at_fork", "pread", "pwrite", "fork"):
     delattr(os, name)
 import numpy as np
 import epsgauge as eg
-from epsgauge.runner.view import Run
+from epsgauge.runner.view import Run, in_force
 
 table, folder, out = sys.argv[1:]
 assert eg.audit(eg.Scores.read(table), rule="given", threshold=0.5).judged.tally.tp == 2
@@ -460,7 +500,7 @@ print(statements)
 
 def test_a_kill_during_the_change_of_schema_loses_nothing(tmp_path):
     loss0, loss1, _ = columns_of(EARLIER)
-    for step in range(1, 10):
+    for step in range(1, 13):
         file = Path(shutil.copytree(EARLIER.parent, tmp_path / str(step))) / store.FILE
         done = subprocess.run([sys.executable, "-c", KILLED_AT_A_STEP, str(file), str(step)], capture_output=True)
         with Store.read(file) as s:
@@ -468,7 +508,41 @@ def test_a_kill_during_the_change_of_schema_loses_nothing(tmp_path):
         assert signals["loss"].tobytes() == np.stack([loss0, loss1], axis=-1).tobytes(), step
         if done.returncode == 0:
             break
-    assert (step, done.stdout.strip()) == (9, b"8")  # it was killed before each of eight statements
+    assert (step, done.stdout.strip()) == (12, b"11")  # it was killed before each of eleven statements
+
+
+def test_a_run_of_schema_2_is_read_and_goes_on(tmp_path):
+    """Its one declaration was an entry, and its looks were in a file."""
+    file = tmp_path / store.FILE
+    audit = {"delta": 1e-6}
+    with Store.create(file, {"plan": 1, "declared": audit, "declared_code": {"mine:It": "12"}}) as s:
+        s.add(outcome(0))
+    for statement in ("DROP TABLE declarations", "DROP TABLE looks", "PRAGMA user_version = 2"):
+        sql(statement)(file)
+    (tmp_path / looks.FILE).write_text(json.dumps({"time": "2026-01-01", **LOOK}))
+    for opened in (Store.read, Store.write, Store.read):
+        with opened(file) as s:
+            (declared,) = s.declarations()
+            assert (declared.content, declared.time) == ({"audit": audit, "code": {"mine:It": "12"}}, None)
+            assert [look["kind"] for look in s.looks()] == ["audit"]
+            assert s.signals(GAME).models.tolist() == [0]
+
+
+def test_looks_at_an_earlier_store_are_kept_inside_it_and_go_on_with_it(earlier):
+    """One that an earlier version logged beside the store, a torn one, and one of this version."""
+    torn = b'{"time": "2026-01-0'
+    (earlier.parent / looks.FILE).write_bytes(json.dumps({"time": "2026-01-01", **LOOK}).encode() + b"\n" + torn)
+    before = Run.open(earlier.parent)
+    assert before.declaration.sentence.startswith("Declared before results were seen; the store does not say when")
+    assert before.log_look("export")
+    with closing(sqlite3.connect(earlier)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)  # an earlier version may go on with it
+    assert [look["kind"] for look in before.looks] == ["audit", "export"]
+    Store.write(earlier).close()
+    (earlier.parent / looks.FILE).unlink()
+    after = Run.open(earlier.parent)
+    assert sorted(look["kind"] for look in after.looks) == ["audit", "export"]
+    assert (after.declared, after.declaration) == (before.declared, before.declaration)
 
 
 def test_a_newer_channel_is_refused(tmp_path):

@@ -36,6 +36,7 @@ from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.seen import UNLOGGED
 from epsgauge.reporting.viewer.server import Viewer, serve
 from epsgauge.reporting.viewer.show import Show, _controls
+from epsgauge.runner.store import Store
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 STATIC = Path(explore.__file__).parent / "static"
@@ -326,7 +327,7 @@ def test_folders_that_are_not_searched_are_said(tmp_path, monkeypatch):
         assert here.client.get("/api/list").json["leftOut"].startswith("Only the first 2 folders")
 
 
-def test_a_log_of_looks_that_leads_elsewhere_is_not_written(tmp_path):
+def test_a_log_of_looks_that_leads_elsewhere_is_not_read(tmp_path):
     folder, outside = tmp_path / "folder", tmp_path / "precious"
     play(small(), folder / "a")
     outside.write_text("mine")
@@ -666,10 +667,19 @@ def test_an_overlay_is_a_look_of_each_session(tmp_path):
         assert looks(tmp_path / "a") == looks(tmp_path / "b") == ["compare", "view"]
 
 
-def test_a_look_that_cannot_be_logged_is_said_wherever_results_are(tmp_path):
+def test_a_look_that_is_logged_in_the_store_is_no_reason_to_judge_again(tmp_path):
+    done, kept = play(small(), tmp_path / "a"), Audits()
+    first = kept.of(done.path)
+    assert done.log_look("view")
+    assert kept.of(done.path) is first
+    play(judged_plan(n_models=12, audit={"rule": "given", "threshold": 1.0}), done.path)
+    assert kept.of(done.path) is not first
+
+
+def test_a_look_that_cannot_be_logged_is_said_wherever_results_are(tmp_path, monkeypatch):
     for name in ("a", "b"):
         play(small(), tmp_path / name)
-        (tmp_path / name / "looks.jsonl").mkdir()  # no file can be written there
+    monkeypatch.setattr(Store, "log_look", lambda file, look: False)
     with Served(tmp_path) as here:
         assert UNLOGGED in here.client.get("/api/verdict", id="a").json["html"]
         assert UNLOGGED in here.client.get("/overlay", id=["a", "b"]).text

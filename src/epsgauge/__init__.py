@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from epsgauge.attacks.attack import Attack
     from epsgauge.auditing.audit import Audit, audit
+    from epsgauge.auditing.beforehand import declare
     from epsgauge.auditing.compare import compare
     from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
     from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
@@ -48,6 +49,7 @@ _HOME = {
     "Tally": "epsgauge.stats.tally",
     "audit": "epsgauge.auditing.audit",
     "compare": "epsgauge.auditing.compare",
+    "declare": "epsgauge.auditing.beforehand",
     "estimate": "epsgauge.stats.posterior",
     "estimate_delta": "epsgauge.stats.posterior",
     "estimate_mu": "epsgauge.stats.posterior",
@@ -79,6 +81,7 @@ __all__ = [
     "Tally",
     "audit",
     "compare",
+    "declare",
     "estimate",
     "estimate_delta",
     "estimate_mu",

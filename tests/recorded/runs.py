@@ -10,11 +10,11 @@ import numpy as np
 
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.runner.executors import InProcess
-from epsgauge.runner.looks import append_look
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Watch
 from epsgauge.runner.run import run
 from epsgauge.runner.store import FILE, Store
+from epsgauge.runner.view import Run
 from epsgauge.scores.table import Scores
 from epsgauge.trainers.mechanism import RandomisedResponseTrainer
 
@@ -128,7 +128,7 @@ def main():
     )
     mark(played(stop, after=45), stop_when="violation")
     grown = played(canary("rr-extended", n_models=40, audit={"fit_models": 10}))
-    append_look(grown, "audit", n_done=40, n_models=40)
+    Run.open(grown).log_look("audit")
     played(canary("rr-extended", n_models=60, audit={"fit_models": 10}))
     mark(played(canary("rr-recoded")), accepted_code=[{"time": "2026-01-01", "files": ["train.py"]}])
     mark(played(canary("rr-refit")), refit_after_look=True)

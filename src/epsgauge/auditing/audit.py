@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
+from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
 from epsgauge.auditing.claim import Promises, promises
 from epsgauge.auditing.declared import facts_of, level_lost
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
 from epsgauge.auditing.verdict import Verdict, verdict
+from epsgauge.declaration import Declaration
 from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
@@ -30,7 +33,7 @@ from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
 from epsgauge.numbers import number
 from epsgauge.references import users_code
-from epsgauge.runner.view import Run
+from epsgauge.runner.view import Run, results_of, unlogged
 from epsgauge.scores.rules import default_fit, judge
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings
@@ -41,6 +44,10 @@ from epsgauge.stats.tally import Tally
 
 if TYPE_CHECKING:
     from epsgauge.auditing.curve import EffectiveNoise
+
+UNDECLARED = (
+    "Not declared beforehand: this is guaranteed if rule, δ, level and seed were fixed before the scores were seen."
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,7 @@ class Audit(Reading, Printed):
     models: Models
     privacy: Privacy | None  # what the trainer promises
     looks: int  # at the results before this one
+    declaration: Declaration | None  # what was declared beforehand; None of scores without one
     warnings: tuple[str, ...]
 
     @property
@@ -128,12 +136,21 @@ class Audit(Reading, Printed):
         return as_dict(self)
 
 
-def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> Audit:
+def audit(
+    source: Run | Scores,
+    *,
+    seed: int | None = None,
+    declared: str | PathLike[str] | None = None,
+    **settings: Any,
+) -> Audit:
     """Judge a run as its plan says, or a table of scores; `settings` are those of a plan's `[audit]` table.
 
     The first `fit_models` models of a run choose its rule, by default a sixth of them. Of a table of scores, whose
     order may mean anything, as many are drawn at random with `seed`, by default 0. With `rule="split-pairs"` it is
     `fit_pairs` pairs of each model, also where there is one model alone. A look at a run is logged.
+
+    Scores are judged exactly as the file `declared` says, which `declare` wrote before they were seen. Settings that
+    contradict it are refused. A run's store has what its plan declared.
 
     `attack` and `verdict_method` may be objects of your own: an `Attack`, a `Method`.
 
@@ -143,11 +160,15 @@ def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> 
     <Audit of scores: violation, ε ≥ ... (Exact, guaranteed, level 0.99, δ = 1e-05, substitute)>
     """
     if isinstance(source, Scores):
-        return _audit_scores(source, 0 if seed is None else seed, settings)
+        return _audit_scores(source, seed, None if declared is None else declaration_of(declared), settings)
     if not isinstance(source, Run):
         raise InvalidInput(
             f"an audit is of a Run or of Scores, but got {type(source).__name__}. Use Run.open(path) or "
             "Scores.read(path, adjacency=...)."
+        )
+    if declared is not None:
+        raise InvalidInput(
+            f"declared goes with scores, but got {str(declared)!r} for a run, whose plan declares. Leave it out."
         )
     if seed is not None:
         raise InvalidInput(
@@ -157,27 +178,34 @@ def audit(source: Run | Scores, *, seed: int | None = None, **settings: Any) -> 
     using = setup_of(source.plan.audit, settings)
     early = bool(using.own) and log_look(source, using, "audit")  # code of the user's may show results by itself
     out = audit_run(source, settings)
-    if early or log_look(source, using, "audit"):
-        return out
-    return replace(out, warnings=(*out.warnings, f"This look could not be logged: {source.path} cannot be written."))
+    return out if early else logged(out, using, "audit")
+
+
+def logged(found: Audit, using: Setup, kind: str) -> Audit:
+    """The audit of a run once a look at it is logged; it says so where that cannot be done."""
+    if found.run is None or log_look(found.run, using, kind):
+        return found
+    return replace(found, warnings=(*found.warnings, unlogged(found.run.path)))
 
 
 def log_look(run: Run, using: Setup, kind: str) -> bool:
-    """Record that results were seen, with what is not built in; False where the folder cannot be written."""
+    """Record that results were seen, with what is not built in; False where the store cannot be written."""
     return run.log_look(kind, [asdict(own) for own in using.own])
 
 
-def _audit_scores(scores: Scores, seed: int, changes: Mapping[str, Any]) -> Audit:
-    for name in ("attack", "percentile"):
-        if name in changes:
-            raise InvalidInput(f"{name} goes with a run, but these scores were made already. Use rule and threshold.")
-    using = setup_of(AuditSettings(), changes)
+def _audit_scores(scores: Scores, seed: int | None, declared: Declaration | None, changes: Mapping[str, Any]) -> Audit:
+    check_of_scores(changes)
+    using = setup_of(AuditSettings() if declared is None else declared.audit, changes)
+    if declared is not None:
+        check_kept(declared, scores, using, seed)
+        seed = declared.content["seed"]
     n, m = len(scores.models), int(scores.pairs.max()) if len(scores) else 0
     fit_models, fit_pairs = using.settings.fit_models or default_fit(n), using.settings.fit_pairs or default_fit(m)
-    choice = choice_of(using.settings, using.settings.threshold, fit_models, fit_pairs, seed)
+    choice = choice_of(using.settings, using.settings.threshold, fit_models, fit_pairs, seed or 0)
     judged = judge(scores, choice, delta=using.settings.delta)
     claim = promises(using.settings, None, scores.adjacency, trained=False)
-    return _assemble(_Case("scores", using, Evidence(judged), judged.pairs_per_model, claim, Models(n, n, 0)))
+    m, models = judged.pairs_per_model, Models(n, n, 0)
+    return _assemble(_Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared))
 
 
 def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: int | None = None) -> Audit:
@@ -186,7 +214,8 @@ def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: in
     settings, m = using.settings, run.plan.game.pairs_per_model
     cut, fit_pairs = settings.n_fit(run.plan.n_models) if skipped is None else skipped, settings.n_fit_pairs(m)
     check_split(run, settings, cut, fit_pairs)
-    signals = run.signals()
+    found = results_of(run)
+    signals = found.signals
     if skipped is not None:
         signals = signals[signals.models >= skipped]
     if not len(signals):
@@ -198,7 +227,7 @@ def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: in
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
     lost = level_lost(run, using, from_another=skipped is not None)
     evidence = evidence_of(run, judged, cut)
-    return _assemble(_Case(run.plan.name, using, evidence, m, claim, models, lost, run, signals))
+    return _assemble(_Case(run.plan.name, using, evidence, m, claim, models, lost, run, signals, found.n_looks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,10 +243,16 @@ class _Case:
     lost: Lost | None = None
     run: Run | None = None
     signals: Signals | None = None
+    n_looks: int = 0
+    beforehand: Declaration | None = None  # of scores
 
     @property
     def settings(self) -> AuditSettings:
         return self.using.settings
+
+    @property
+    def declaration(self) -> Declaration | None:
+        return self.beforehand if self.run is None else self.run.declaration
 
     def facts(self, delta: float) -> Facts:
         """For a bound at this δ."""
@@ -260,6 +295,8 @@ def _assembled(case: _Case) -> Audit:
     facts = replace(case.facts(settings.delta), level_declared=level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
     who = adversary(evidence.judged, None if run is None else case.using.attack, case.signals)
+    said = (*caveats, *_unpromised(evidence, kept.why), *_of_own_attack(case.using))
+    undeclared = (UNDECLARED,) if case.declaration is None and kept.promise == "guaranteed" else ()
     ruled = verdict(
         claim,
         evidence,
@@ -268,12 +305,12 @@ def _assembled(case: _Case) -> Audit:
         level=settings.verdict_level,
         delta=settings.delta,
         adversary=who,
-        caveats=(*caveats, *_unpromised(evidence, kept.why), *_of_own_attack(case.using)),
+        caveats=(*said, *undeclared),
     )
     posterior = estimate(evidence.tally, delta=settings.delta)
     rows = rows_of(evidence, facts, settings, judge_)
     warnings = (
-        *ruled.caveats,
+        *said,
         *_failures(evidence.failed, case.models),
         *case.promised.notes,
         *_cautions(posterior, rows, settings.level),
@@ -303,7 +340,8 @@ def _assembled(case: _Case) -> Audit:
         promises=case.promised,
         models=case.models,
         privacy=None if run is None or run.plan.control else run.privacy,
-        looks=0 if run is None else len(run.looks),
+        looks=case.n_looks,
+        declaration=case.declaration,
         warnings=warnings,
     )
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
-from epsgauge.auditing.audit import Audit, audit_run, log_look
+from epsgauge.auditing.audit import Audit, audit_run, logged
 from epsgauge.auditing.setup import setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.runner.view import Run
@@ -113,8 +113,7 @@ def compare(
             'is left that it has not seen. Use rule="best", a percentile, or rule = "split".'
         )
     said, audits = _audits(runs, rule, settings)
-    for run, using in zip(runs, used, strict=True):
-        log_look(run, using, "compare")
+    audits = [logged(found, using, "compare") for found, using in zip(audits, used, strict=True)]
     posteriors = [found.posterior for found in audits]
     right = max(float(p.isf(0.005)) for p in posteriors)
     grid = np.unique(np.concatenate([np.linspace(0.0, right, POINTS), *(_quantiles(p) for p in posteriors)]))

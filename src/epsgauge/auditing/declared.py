@@ -75,7 +75,7 @@ def _own(run: Run, using: Setup) -> list[str]:
     for own in using.own:
         if own.altered:
             return [f"{own.name} was given with other parameters than its class has by itself"]
-        if own.code is None or run.declared_code.get(own.name) != own.code:
+        if own.code is None or run.declaration.content["code"].get(own.name) != own.code:
             return [f"the code of {own.name} is not known to be what it was before results were seen"]
     return []
 

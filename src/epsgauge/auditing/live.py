@@ -8,7 +8,7 @@ from epsgauge.auditing.judged import given_threshold, judge_signals
 from epsgauge.auditing.setup import Setup, setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Outcome, Signals, joined
-from epsgauge.runner.view import Run
+from epsgauge.runner.view import Run, results_of
 from epsgauge.scores.rules import SameData, judge
 from epsgauge.scores.search import tally_at
 from epsgauge.stats.posterior import Posterior, estimate
@@ -30,7 +30,7 @@ class Live:
         self._using = _built_in(run)
         self._fit_pairs = run.plan.n_fit_pairs
         self._over = {int(i) for i in (*run.done, *run.failed_models) if i < self._n_fit}
-        signals = run.signals()
+        signals = results_of(run).signals
         self._new = [signals] if len(signals) else []  # not in the tally yet
         self._threshold: float | None = None
         self._tally = NONE

@@ -66,6 +66,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "level_kept": audit.level_kept,
         "level_lost_because": None if audit.lost is None else audit.lost.why,
         "looks": audit.looks,
+        "declared": None if audit.declaration is None else audit.declaration.to_json(),
         "warnings": list(audit.warnings),
     }
 

@@ -11,7 +11,7 @@ from epsgauge.auditing.setup import setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.table import WATCHED
 from epsgauge.runner.plan import Plan
-from epsgauge.runner.view import Run
+from epsgauge.runner.view import Run, results_of
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class StopWhen:
         """By the models in the order of their numbers, up to the first that is missing."""
         settings, cut = run.plan.audit, run.plan.n_fit
         try:
-            judged = judge_signals(run.signals(), setup_of(settings, {}), cut, run.plan.n_fit_pairs)
+            judged = judge_signals(results_of(run).signals, setup_of(settings, {}), cut, run.plan.n_fit_pairs)
         except InvalidInput:  # too few models yet
             return False
         evidence = evidence_of(run, judged, cut)

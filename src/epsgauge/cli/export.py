@@ -21,14 +21,14 @@ def export(
 ) -> None:
     """Write the score and bit of every pair to a file. This is logged as a look at the results."""
     from epsgauge.auditing.setup import setup_of
-    from epsgauge.runner.view import Run
+    from epsgauge.runner.view import Run, results_of, unlogged
 
     found = Run.open(folder)
     chosen = setup_of(found.plan.audit, given_settings({"attack": attack})).attack
-    scores = chosen.scores(found.signals())
-    scores.write(out)
+    scores = chosen.scores(results_of(found).signals)
     if not found.log_look("export"):
-        typer.echo(f"! this look could not be logged: {folder} cannot be written", err=True)
+        typer.echo(f"! {unlogged(folder)}", err=True)
+    scores.write(out)
     if not found.complete or found.extended_after_look:
         typer.echo(
             "! the run is not finished, has failed models or was extended after a look: the file does not say so",

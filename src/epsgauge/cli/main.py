@@ -18,6 +18,7 @@ from epsgauge.cli.audit import audit
 from epsgauge.cli.calibrate import calibrate
 from epsgauge.cli.check import check
 from epsgauge.cli.compare import compare
+from epsgauge.cli.declare import declare
 from epsgauge.cli.demo import demo
 from epsgauge.cli.estimate import estimate
 from epsgauge.cli.export import export
@@ -38,7 +39,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-GROUPS = (demo, init, check, run, status, audit, report, compare, view, export, scores, estimate, size, calibrate)
+GROUPS = (
+    demo,
+    init,
+    check,
+    run,
+    status,
+    audit,
+    report,
+    compare,
+    view,
+    export,
+    declare,
+    scores,
+    estimate,
+    size,
+    calibrate,
+)
 for command in GROUPS:
     app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")

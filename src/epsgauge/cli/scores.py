@@ -48,7 +48,9 @@ def scores(
     level: Level = None,
     fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
     fit_pairs: FitPairs = None,
-    seed: Annotated[int, typer.Option(help="Decides which models or pairs choose the threshold.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Decides which models or pairs choose the threshold. [default: 0]")
+    ] = None,
     threshold: Annotated[float | None, typer.Option(help="Use this threshold, fixed beforehand.")] = None,
     same_data: SameData = False,
     target_fpr: Annotated[float | None, typer.Option(help="Choose the threshold with this FPR.")] = None,
@@ -60,6 +62,9 @@ def scores(
     claimed_delta: ClaimedDelta = None,
     claimed_mu: ClaimedMu = None,
     claimed_adjacency: ClaimedAdjacency = None,
+    declared: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Judge as this file of `epsgauge declare` says.")
+    ] = None,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
@@ -69,15 +74,20 @@ def scores(
     """Audit a file of scores. A higher score must mean that b = 1 is more likely."""
     options = dict(locals())
     from epsgauge.auditing.audit import audit as audit_of
+    from epsgauge.auditing.beforehand import declaration_of
     from epsgauge.scores.table import Scores
 
     if one_model and independent:
         raise InvalidInput("only one of --one-model and --independent can hold. Leave out the other.")
     models = "one" if one_model else "independent" if independent else None
+    if declared is not None:
+        before = declaration_of(declared).content
+        adjacency = adjacency or before["adjacency"]
+        bits = bits or (None if before["bits"] == "unknown" else before["bits"])
     table = Scores.read(file, adjacency=adjacency, bits=bits, models=models)
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
-    found = audit_of(table, seed=seed, **given, **rule)
+    found = audit_of(table, seed=seed, declared=declared, **given, **rule)
     if report is not None:
         from epsgauge.reporting.report import report as write
 

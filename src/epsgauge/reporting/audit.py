@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.declaration import words
 from epsgauge.figures.density import density_of
 from epsgauge.figures.subject import Subject
 from epsgauge.methods.table import POSTERIOR
@@ -110,6 +111,7 @@ def _facts(audit: Audit) -> dict[str, str]:
     }
     if audit.said_of_scores:
         facts["scores"] = "; ".join(audit.said_of_scores)
+    facts["declared"] = words(audit.declaration)
     if models.failed:
         facts["models"] += f", {models.failed} failed"
     known = [f"{short(eps, 2)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]

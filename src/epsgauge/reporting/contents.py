@@ -9,6 +9,7 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import NoClaim
 from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import OWNER
+from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
 from epsgauge.numbers import interval_text, likely, number, percent, short
@@ -45,6 +46,7 @@ def of_audit(audit: Audit) -> Page:
             ("Attack", f"{audit.verdict.adversary.attack or 'given scores'}; {audit.verdict.adversary.access}"),
             ("Rule", audit.verdict.adversary.rule),
             *(("Scores", said) for said in audit.said_of_scores),
+            ("Declared", words(audit.declaration)),
         ),
     )
 

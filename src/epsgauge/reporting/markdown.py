@@ -89,6 +89,7 @@ def _run(run: dict[str, Any]) -> list[str]:
         f"Revision: {commit}",
         f"Versions: Python {run['python']}, {versions}",
         f"Fingerprint: {run['fingerprint']}",
+        *(each["sentence"] for each in run["declarations"]),
         f"Looks: {looks or 'none'}",
     ]
 

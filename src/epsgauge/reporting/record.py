@@ -8,10 +8,10 @@ from typing import Any
 import epsgauge
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
+from epsgauge.declaration import now
 from epsgauge.mechanisms import privacy as promises
 from epsgauge.reporting import redo
 from epsgauge.reporting.estimate import Answer
-from epsgauge.runner.provenance import now
 from epsgauge.runner.view import Run
 
 
@@ -33,7 +33,7 @@ def of_audit(audit: Audit) -> dict[str, Any]:
 
 
 def of_run(run: Run) -> dict[str, Any]:
-    """From the store and the log of looks beside it."""
+    """From the store."""
     status = run.status()
     made = run.provenance
     tables = {key: value for key, value in run.plan.tables().items() if key != "execution"}  # it changes no result
@@ -57,6 +57,7 @@ def of_run(run: Run) -> dict[str, Any]:
         "failed_models": run.failed_models.tolist(),
         "failed_pairs_by_bit": status["failed_pairs_by_bit"],
         "first_error": status["first_error"],
+        "declarations": [each.to_json() for each in run.declarations],
         "looks": [{key: look.get(key) for key in ("time", "kind", "n_done", "n_models")} for look in run.looks],
         "extended_after_look": run.extended_after_look,
         "stop_when": run.stop_when,

@@ -87,16 +87,18 @@ def differing(base: AuditSettings, used: AuditSettings) -> dict[str, Any]:
 
 
 def _of_scores(audit: Audit) -> list[str]:
+    table = audit.evidence.scores
+    of_rows = [] if table.taken_as is None else [OPTION[table.taken_as]]
+    if audit.declaration is not None:
+        return [shlex.join(["epsgauge", "scores", "FILE", *of_rows, "--declared", str(audit.declaration.file)])]
     given = differing(AuditSettings(), audit.settings)
     options = _options(given, OF_SCORES)
     seed = getattr(audit.judged.choice, "seed", None)
-    table = audit.evidence.scores
     if options is None:
         said = {"adjacency": table.adjacency, "bits": table.bits, "models": table.taken_as}
         read = "".join(f", {name}={value!r}" for name, value in said.items() if value not in (None, "unknown"))
         return [_python(f'eg.Scores.read("FILE"{read})', given | ({"seed": seed} if seed else {}))]
     of_bits = [] if table.bits == "unknown" else ["--bits", table.bits]
-    of_rows = [] if table.taken_as is None else [OPTION[table.taken_as]]
     words = ["epsgauge", "scores", "FILE", "--adjacency", table.adjacency, *of_bits, *of_rows, *options]
     return [shlex.join([*words, *(["--seed", str(seed)] if seed else [])])]
 

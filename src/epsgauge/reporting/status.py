@@ -31,6 +31,7 @@ def show(status: dict[str, Any], console: Console) -> None:
             facts.append(f"{duration(status['n_left'] / rate)} left at that rate")
     facts.append(f"looks at results so far: {status['looks']}")
     console.print(Text("   ".join(facts), style="dim"))
+    console.print(Text(status["declared"]["sentence"], style="dim"))
     _failures(status, console)
     if status["extended_after_look"]:
         console.print(Text("! n_models was raised after results had been seen: level not kept.", style="yellow"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.intervals import intervals_of
 from epsgauge.numbers import number
@@ -50,6 +51,7 @@ def _audit(audit: Audit) -> str:
     if known:
         who = "proven" if audit.promises.source == "known" else "the accountant's"
         lines.append(f"  {who} ε at δ = {s.delta:g}: {', '.join(known)}")
+    lines.append(_wrapped(f"declared {words(audit.declaration)}", "  "))
     lines.append(_wrapped(audit.verdict.sentence, "  "))
     lines += [_wrapped(f"! {warning}", "  ") for warning in audit.warnings]
     return "\n".join(lines)

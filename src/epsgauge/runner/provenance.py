@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from epsgauge.declaration import now
 
 _PACKAGES = ("epsgauge", "numpy", "scipy", "torch", "opacus", "scikit-learn", "dp-accounting")
 _GIT_SECONDS = 10  # a folder on a slow disk must not hold up a run
@@ -22,10 +23,6 @@ def provenance(folder: Path | None) -> dict[str, Any]:
         "platform": platform.platform(),
         "git": None if folder is None else _revision(folder),
     }
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _versions() -> dict[str, str]:

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from epsgauge.declaration import now
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms import privacy as promises
 from epsgauge.runner.code import code_of, code_of_audit
 from epsgauge.runner.fingerprint import differences, fingerprint
-from epsgauge.runner.looks import read_looks
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import Prepared
-from epsgauge.runner.provenance import now, provenance
+from epsgauge.runner.provenance import provenance
 from epsgauge.runner.store import Store
-from epsgauge.runner.view import stored_plan
+from epsgauge.runner.view import in_force, stored_plan
 
 _TOKEN = uuid.uuid4().hex
 _SHOWN = 3  # differences that a sentence names
@@ -30,8 +30,6 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
     parts = _unnamed(plan)
     return {
         "plan": plan.tables(),
-        "declared": _declared(plan),
-        "declared_code": code_of_audit(plan),
         "fingerprint": fingerprint(plan, prepared.digest),
         "digest": prepared.digest,
         "code": code_of(plan),
@@ -95,15 +93,14 @@ def check_code(store: Store, folder: Path, code: dict[str, str], *, accept: bool
         )
 
 
-def entries_of_resume(store: Store, folder: Path, plan: Plan, *, retry_failed: bool) -> dict[str, Any]:
+def entries_of_resume(store: Store, plan: Plan, *, retry_failed: bool) -> dict[str, Any]:
     """What changes in the store however the resume goes: the plan's `[audit]` and `[execution]`, and its size."""
     entries: dict[str, Any] = {"plan": plan.tables()}
-    if not read_looks(folder):
-        # until results have been seen, another one may be declared
-        return {**entries, "declared": _declared(plan), "declared_code": code_of_audit(plan)}
+    if not store.looks():
+        return entries
     if plan.n_models > stored_plan(store).n_models:
         entries["extended_after_look"] = True
-    n_fit = plan.audit.fit_models or store.get("declared").get("fit_models") or plan.n_fit
+    n_fit = plan.audit.fit_models or in_force(store.declarations()).audit.fit_models or plan.n_fit
     choosing = np.inf if plan.audit.rule == "split-pairs" else n_fit  # pairs of every model choose there
     if retry_failed and (store.indices("failed") < choosing).any():
         entries["refit_after_look"] = True
@@ -126,10 +123,15 @@ def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str
     return entries
 
 
-def _declared(plan: Plan) -> dict[str, Any]:
-    """`[audit]` with the number of models that choose the rule, which must not move when the run grows."""
+def declares(plan: Plan, fingerprint: str) -> dict[str, Any]:
+    """What a plan fixes beforehand: `[audit]` with the code that it names, for this run with so many models.
+
+    The number of models that choose the rule is in it, and must not move when the run grows.
+    """
     audit: dict[str, Any] = plan.tables()["audit"]
-    return {**audit, "fit_models": plan.n_fit} if plan.audit.rule == "split" else audit
+    if plan.audit.rule == "split":
+        audit = {**audit, "fit_models": plan.n_fit}
+    return {"audit": audit, "code": code_of_audit(plan), "n_models": plan.n_models, "fingerprint": fingerprint}
 
 
 def _unnamed(plan: Plan) -> list[str]:

@@ -54,7 +54,8 @@ def run(
     with hold(folder), _at_work(crew_for(plan, executor, workers)) as crew:
         if not Store.is_begun(file):
             watch.stage("preparing")
-            store = Store.create(file, resume.first_entries(plan, single(crew, play.prepare)))
+            entries = resume.first_entries(plan, single(crew, play.prepare))
+            store = Store.create(file, entries, resume.declares(plan, entries["fingerprint"]))
         else:
             store = Store.write(file)
             try:
@@ -89,14 +90,14 @@ def _resume(
     """Check that this is the same run; where nothing is left to play, without touching the data."""
     resume.check_plan(store, folder, plan)
     resume.check_code(store, folder, code_of(plan), accept=accept)
-    entries = resume.entries_of_resume(store, folder, plan, retry_failed=retry_failed)
+    entries = resume.entries_of_resume(store, plan, retry_failed=retry_failed)
     if _remaining(store, plan, retry_failed):
         resume.check_process(store, folder, plan)
         watch.stage("preparing")
         prepared = single(crew, play.prepare)
         resume.check_data(store, folder, prepared)
         entries |= resume.entries_of_session(store, plan, prepared)
-    store.put(entries)
+    store.put(entries, resume.declares(plan, store.get("fingerprint")))
 
 
 def _remaining(store: Store, plan: Plan, retry_failed: bool) -> list[int]:

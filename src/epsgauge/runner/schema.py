@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-SCHEMA = 2
+SCHEMA = 3
 # Blobs hold little-endian numbers: bits as uint8, indices as int64, channels and losses as float64. `signals` has a
 # model's channels one after the other, as the table `channels` lists them.
 _MODELS = """CREATE TABLE models (
@@ -18,10 +18,21 @@ _CHANNELS = """CREATE TABLE channels (
     place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, dtype TEXT NOT NULL,
     shape TEXT NOT NULL
 )"""
+# Both are only ever added to. `own` and `content` are JSON; time and n_done are NULL where an earlier schema kept none.
+_DECLARATIONS = """CREATE TABLE declarations (
+    id INTEGER PRIMARY KEY, time TEXT, n_done INTEGER, n_looks INTEGER NOT NULL, content TEXT NOT NULL,
+    digest TEXT NOT NULL
+)"""
+LOOKS = """CREATE TABLE IF NOT EXISTS looks (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, n_done INTEGER NOT NULL, n_models INTEGER NOT NULL,
+    own TEXT
+)"""
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     _MODELS,
     _CHANNELS,
+    _DECLARATIONS,
+    LOOKS,
     """CREATE TABLE rankings (
     idx INTEGER PRIMARY KEY, seed INTEGER NOT NULL, seconds REAL NOT NULL, error TEXT, members BLOB NOT NULL,
     losses BLOB NOT NULL
@@ -30,7 +41,8 @@ TABLES = (
     f"PRAGMA user_version = {SCHEMA}",
 )
 
-# Schema 1 had three columns of losses in `models`, and no table of channels. What it held, as schema 2 has it:
+# Schema 1 had three columns of losses in `models`, and no table of channels. Schema 2 had one declaration, in `meta`,
+# and no looks but those that a reader of a later version logged. What schema 1 held, as later ones have it:
 _MODELS_OF_1 = """SELECT idx, state, seed, seconds, finished, error, bits, pairs,
     woven(loss0, loss1, reference) AS signals FROM {models}"""
 _CHANNELS_OF_1 = """WITH first AS (SELECT * FROM {models} WHERE state = 'done' ORDER BY idx LIMIT 1)
@@ -39,27 +51,32 @@ _CHANNELS_OF_1 = """WITH first AS (SELECT * FROM {models} WHERE state = 'done' O
     UNION ALL SELECT 1, 'reference', 1, '<f8', '[' || (length(reference) / 8) || ']' FROM first"""
 
 
-def show_as_current(connection: sqlite3.Connection) -> None:
-    """Let a store of schema 1 be read as one of this schema; nothing of it is changed."""
-    connection.create_function("woven", 3, _woven, deterministic=True)
+def show_as_current(connection: sqlite3.Connection, version: int) -> None:
+    """Let a store of an earlier schema be read as one of this schema; nothing of it is changed."""
     connection.execute("PRAGMA temp_store = MEMORY")
-    # a temporary view hides the table of the same name
-    connection.execute(f"CREATE TEMP VIEW models AS {_MODELS_OF_1.format(models='main.models')}")
-    connection.execute(f"CREATE TEMP VIEW channels AS {_CHANNELS_OF_1.format(models='main.models')}")
+    if version == 1:
+        connection.create_function("woven", 3, _woven, deterministic=True)
+        # a temporary view hides the table of the same name
+        connection.execute(f"CREATE TEMP VIEW models AS {_MODELS_OF_1.format(models='main.models')}")
+        connection.execute(f"CREATE TEMP VIEW channels AS {_CHANNELS_OF_1.format(models='main.models')}")
+    if not connection.execute("SELECT count(*) FROM main.sqlite_master WHERE name = 'looks'").fetchone()[0]:
+        connection.execute(LOOKS.replace("TABLE", "TEMP TABLE", 1))
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Make a store of schema 1 one of this schema, inside the caller's transaction."""
-    connection.create_function("woven", 3, _woven, deterministic=True)
-    for statement in (
-        "ALTER TABLE models RENAME TO models_of_1",
-        _MODELS,
-        f"INSERT INTO models {_MODELS_OF_1.format(models='models_of_1')}",
-        _CHANNELS,
-        f"INSERT INTO channels {_CHANNELS_OF_1.format(models='models_of_1')}",
-        "DROP TABLE models_of_1",
-        f"PRAGMA user_version = {SCHEMA}",
-    ):
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Make a store of an earlier schema one of this schema, inside the caller's transaction."""
+    if version == 1:
+        connection.create_function("woven", 3, _woven, deterministic=True)
+        for statement in (
+            "ALTER TABLE models RENAME TO models_of_1",
+            _MODELS,
+            f"INSERT INTO models {_MODELS_OF_1.format(models='models_of_1')}",
+            _CHANNELS,
+            f"INSERT INTO channels {_CHANNELS_OF_1.format(models='models_of_1')}",
+            "DROP TABLE models_of_1",
+        ):
+            connection.execute(statement)
+    for statement in (_DECLARATIONS, LOOKS, f"PRAGMA user_version = {SCHEMA}"):
         connection.execute(statement)
 
 

@@ -8,7 +8,7 @@ import sqlite3
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from epsgauge.declaration import Declaration, digest_of, now
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome, Signals
@@ -24,6 +25,7 @@ from epsgauge.runner import schema
 from epsgauge.runner.channels import VERSION, Layout
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import holder
+from epsgauge.runner.looks import read_looks
 from epsgauge.runner.schema import SCHEMA
 from epsgauge.runner.trouble import damaged, in_words, newer
 from epsgauge.stats.arrays import Floats, Ints
@@ -32,6 +34,8 @@ FILE = "store.sqlite"
 _ARRAY_TYPES = ("<i8", "<f8", "|u1")
 _MOMENT = 0.25  # seconds in which models of a group are written
 _BUSY_SECONDS = 30  # how long to wait for a reader on a network file system
+_ADD_LOOK = "INSERT INTO looks (time, kind, n_done, n_models, own) VALUES (?, ?, ?, ?, ?)"
+_LOOK_SECONDS = 5  # how long a reader waits to log a look; a run holds the store for milliseconds
 
 
 class Store:
@@ -42,16 +46,18 @@ class Store:
         self._connection = connection
         self._writes = writes
         self._layout: Layout | None = None
+        self._schema = SCHEMA
 
     @classmethod
-    def create(cls, file: Path, meta: Mapping[str, Any]) -> Self:
-        """A new store; its tables and `meta` appear in one transaction, so that there is never half of one."""
+    def create(cls, file: Path, meta: Mapping[str, Any], declares: Mapping[str, Any] | None = None) -> Self:
+        """A new store; its tables, `meta` and what the plan declares appear in one transaction: never half of them."""
         store = cls._opened(file, f"{file.resolve().as_uri()}?mode=rwc", writes=True)
         try:
             with store._transaction() as execute:
                 for statement in schema.TABLES:
                     execute(statement)
                 store._put(meta)
+                store._declare(declares)
         except BaseException:
             store.close()
             raise
@@ -107,21 +113,28 @@ class Store:
             if version < 1:
                 raise damaged(store.file, "it holds no run")
             store._rows("SELECT value FROM meta WHERE key = 'plan'")
+            store._schema = version
             if version < SCHEMA and store._writes:
                 store._migrate()
             elif version < SCHEMA:
                 with in_words(store.file):
-                    schema.show_as_current(store._connection)
+                    schema.show_as_current(store._connection, version)
         except BaseException:
             store.close()
             raise
         return store
 
     def _migrate(self) -> None:
-        with self._transaction():
-            schema.migrate(self._connection)
+        with self._transaction() as execute:
+            declared = self.declarations()
+            schema.migrate(self._connection, self._schema)
             if self._rows("SELECT count(*) FROM models WHERE state = 'done' AND signals IS NULL")[0][0]:
                 raise damaged(self.file, "the signals of a model have the wrong length")
+            for each in declared:
+                self._add_declaration(each)
+            for look in read_looks(self.file.parent):
+                execute(_ADD_LOOK, _row_of(look))
+        self._schema = SCHEMA
 
     def close(self) -> None:
         """A store that is not written to is one plain file without a log beside it, wherever that can be had."""
@@ -150,14 +163,72 @@ class Store:
         except (TypeError, ValueError):
             raise damaged(self.file, f"its entry {key} is not JSON") from None
 
-    def put(self, entries: Mapping[str, Any]) -> None:
-        """Set some entries, all or none."""
+    def put(self, entries: Mapping[str, Any], declares: Mapping[str, Any] | None = None) -> None:
+        """Set some entries, and add what a plan declares, all or none."""
         with self._transaction():
             self._put(entries)
+            self._declare(declares)
 
     def _put(self, entries: Mapping[str, Any]) -> None:
         rows = [(key, json.dumps(value, default=str)) for key, value in entries.items()]
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+    # declarations and looks
+
+    def declarations(self) -> tuple[Declaration, ...]:
+        """All of them, the oldest first."""
+        if self._schema < SCHEMA:  # which had one, and did not say when
+            content = {"audit": self.get("declared"), "code": self.get("declared_code") or {}}
+            return (Declaration(content, digest_of(content), None),)
+        rows = self._rows("SELECT time, n_done, n_looks, content, digest FROM declarations ORDER BY id")
+        found = []
+        for time_, n_done, n_looks, text, digest in rows:
+            try:
+                content = json.loads(text)
+            except (TypeError, ValueError):
+                raise damaged(self.file, "what its plan declared cannot be read") from None
+            if digest_of(content) != digest:
+                raise damaged(self.file, "what its plan declared is not what its digest is of")
+            found.append(Declaration(content, digest, time_, None, n_done, n_looks))
+        return tuple(found)
+
+    def _declare(self, content: Mapping[str, Any] | None) -> None:
+        """Add a declaration unless it is the last one again; none is ever replaced."""
+        if content is None:
+            return
+        digest, before = digest_of(content), self.declarations()
+        if not before or before[-1].digest != digest:
+            n_done = int(self._rows("SELECT count(*) FROM models WHERE state = 'done'")[0][0])
+            self._add_declaration(Declaration(content, digest, now(), None, n_done, len(self.looks())))
+
+    def _add_declaration(self, d: Declaration) -> None:
+        row = (d.time, d.n_done, d.n_looks, json.dumps(d.content), d.digest)
+        query = "INSERT INTO declarations (time, n_done, n_looks, content, digest) VALUES (?, ?, ?, ?, ?)"
+        self._connection.execute(query, row)
+
+    def looks(self) -> list[dict[str, Any]]:
+        """Every look at results that was logged, the oldest first."""
+        rows = self._rows("SELECT time, kind, n_done, n_models, own FROM looks ORDER BY id")
+        names = ("time", "kind", "n_done", "n_models")
+        inside = [dict(zip(names, row, strict=False)) | ({"own": json.loads(row[4])} if row[4] else {}) for row in rows]
+        return [*(read_looks(self.file.parent) if self._schema < SCHEMA else ()), *inside]
+
+    @staticmethod
+    def log_look(file: Path, look: Mapping[str, Any]) -> bool:
+        """Add a look, also while a run writes; False where that cannot be done, which is no reason to fail a reader.
+
+        The schema stays what it is: an earlier one does without this table, and may be in use by an earlier version.
+        """
+        try:
+            uri = f"{file.resolve().as_uri()}?mode=rw"
+            with closing(sqlite3.connect(uri, uri=True, timeout=_LOOK_SECONDS, isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(schema.LOOKS)
+                connection.execute(_ADD_LOOK, _row_of({"time": now(), **look}))
+                connection.execute("COMMIT")
+        except (OSError, sqlite3.Error):
+            return False
+        return True
 
     # models
 
@@ -304,6 +375,13 @@ class Store:
             if not isinstance(blob, bytes) or len(blob) % size or (length is not None and len(blob) != size * length):
                 raise damaged(self.file, "the signals of a model have the wrong length")
         return np.frombuffer(bytearray().join(blobs), dtype=dtype).astype(np.dtype(dtype).newbyteorder("="), copy=False)
+
+
+def _row_of(look: Mapping[str, Any]) -> tuple[Any, ...]:
+    """One that another version wrote may lack something."""
+    own = look.get("own")
+    texts, counts = (str(look.get(key, "")) for key in ("time", "kind")), (look.get(k) for k in ("n_done", "n_models"))
+    return (*texts, *(n if isinstance(n, int) else 0 for n in counts), json.dumps(own) if own else None)
 
 
 def _blob(array: Floats | Ints, dtype: str) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,14 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from epsgauge.declaration import Declaration
 from epsgauge.display import Displayed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
 from epsgauge.mechanisms import privacy as promises
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import is_reference
-from epsgauge.runner import lock, looks
+from epsgauge.runner import lock
 from epsgauge.runner.parts import BUILT_IN, Part
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Progress
@@ -38,12 +41,12 @@ class Failure:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(Displayed):
-    """A view of a run at the moment when it was opened. It imports none of the plan's code and writes nothing."""
+    """A view of a run at the moment when it was opened. It imports none of the plan's code."""
 
     path: Path
     plan: Plan  # the latest; parts that were objects are known by their names only
     declared: AuditSettings  # `[audit]` as it stood when results were first seen
-    declared_code: dict[str, str]  # of an attack or method of the user's that it names: a hash, as it stood then
+    declarations: tuple[Declaration, ...]  # all that were ever made, the oldest first; see `declaration`
     privacy: Privacy | None  # what the trainer promises
     done: Ints  # models that have signals
     failed: tuple[Failure, ...]
@@ -59,12 +62,13 @@ class Run(Displayed):
         folder = Path(path)
         with _store(folder) as store, unharmed(store.file):
             sessions = store.get("sessions") or [{}]
-            declared = _declared(store)
+            declarations = store.declarations()
+            declared = _settings(store, declarations)
             return cls(
                 folder,
                 stored_plan(store, declared),
                 declared,
-                store.get("declared_code") or {},
+                declarations,
                 promises.from_json(store.get("privacy")),
                 store.indices("done"),
                 tuple(Failure(*row) for row in store.failures()),
@@ -105,21 +109,27 @@ class Run(Displayed):
         return np.array([failure.index for failure in self.failed], dtype=np.int64)
 
     @property
+    def declaration(self) -> Declaration:
+        """The one that counts: the last that was made before any result had been seen."""
+        return in_force(self.declarations)
+
+    @property
     def looks(self) -> list[dict[str, Any]]:
         """Every look at results that was logged, the oldest first."""
-        return looks.read_looks(self.path)
+        with _store(self.path) as store:
+            return store.looks()
 
     def signals(self) -> Signals:
-        """What was seen of the models that were done when this view was opened."""
-        with _store(self.path) as store:
-            signals = store.signals(self.plan.game)
-        if np.array_equal(signals.models, self.done):
-            return signals
-        return signals[np.isin(signals.models, self.done)]
+        """What was seen of the models that were done when this view was opened. A look, which is logged."""
+        found = results_of(self).signals
+        if self.n_done and not self.log_look("signals"):
+            warnings.warn(unlogged(self.path), stacklevel=2)
+        return found
 
     def log_look(self, kind: str, own: list[dict[str, Any]] | None = None) -> bool:
-        """Record that results were seen, and by which code of the user's; False where the folder cannot be written."""
-        return looks.append_look(self.path, kind, n_done=self.n_done, n_models=self.plan.n_models, own=own)
+        """Record that results were seen, and by which code of the user's; False where the store cannot be written."""
+        look = {"kind": kind, "n_done": self.n_done, "n_models": self.plan.n_models, "own": own}
+        return Store.log_look(self.path / FILE, look)
 
     def status(self) -> dict[str, Any]:
         """How the run stands, as plain values for a table or JSON."""
@@ -144,10 +154,38 @@ class Run(Displayed):
             # failures that go with the bit are a leak of their own, and bias what is left
             "failed_pairs_by_bit": {"0": int(np.sum(bits == 0)), "1": int(np.sum(bits == 1))},
             "first_error": None if first is None else {"model": first.index, "seed": first.seed, "error": first.error},
+            "declared": self.declaration.to_json(),
             "looks": len(self.looks),
             "extended_after_look": self.extended_after_look,
             "notes": self.notes,
         }
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What an audit reads of a run."""
+
+    signals: Signals
+    n_looks: int  # that were logged before
+
+
+def results_of(run: Run) -> Results:
+    """Of the models that were done when the run was opened. Whoever shows them logs a look."""
+    with _store(run.path) as store:
+        signals, n_looks = store.signals(run.plan.game), len(store.looks())
+    if not np.array_equal(signals.models, run.done):
+        signals = signals[np.isin(signals.models, run.done)]
+    return Results(signals, n_looks)
+
+
+def unlogged(folder: Path) -> str:
+    """What is said of a look that the store could not take."""
+    return f"This look could not be logged: {folder} cannot be written."
+
+
+def in_force(declarations: Sequence[Declaration]) -> Declaration:
+    """Until results have been seen, another one may be declared; what comes later does not count."""
+    return [each for each in declarations if each.beforehand][-1]
 
 
 def stored_plan(store: Store, declared: AuditSettings | None = None) -> Plan:
@@ -172,9 +210,9 @@ def stored_plan(store: Store, declared: AuditSettings | None = None) -> Plan:
         raise damaged(store.file, f"its plan cannot be read: {error}") from error
 
 
-def _declared(store: Store) -> AuditSettings:
+def _settings(store: Store, declarations: Sequence[Declaration]) -> AuditSettings:
     try:
-        return AuditSettings(**store.get("declared"))
+        return in_force(declarations).audit
     except ValidationError as error:
         raise damaged(store.file, "what its plan declared cannot be read") from error
 

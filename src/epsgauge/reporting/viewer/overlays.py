@@ -11,7 +11,7 @@ from epsgauge.auditing.compare import Comparison, compare
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.figures.charts import CHARTS
 from epsgauge.reporting.viewer.calculator import number
-from epsgauge.reporting.viewer.runs import Folder, stamp_of
+from epsgauge.reporting.viewer.runs import Folder, results_key
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
 
 KEPT = 8
@@ -67,7 +67,7 @@ class Overlays:
         if query.get("attack"):
             settings["attack"] = query["attack"]
         runs = [self.folder.open(run_id) for run_id in ids]
-        key = (tuple((run_id, stamp_of(r.path)) for run_id, r in zip(ids, runs, strict=True)), rule, str(settings))
+        key = (tuple(results_key(run) for run in runs), rule, str(settings))
         found = self._kept.get(key)
         if found is None:
             before = [len(run.looks) for run in runs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,7 +97,7 @@ class Folder:
         try:
             with self._reading(run_id) as path:
                 running = lock.holder(path) is not None
-                stamp = (*stamp_of(path, looks.FILE), (int(running), 0))
+                stamp = (*stamp_of(path), (int(running), 0))
                 known = self._known.get(run_id)
                 if known is not None and known[0] == stamp:
                     return known[1]
@@ -155,10 +156,18 @@ def _id(relative: Path) -> str:
     return os.fsencode(relative.as_posix()).decode("utf-8", "backslashreplace")
 
 
-def stamp_of(folder: Path, *names: str) -> Stamp:
-    """Changes whenever the store does, or another of these files."""
+def results_key(run: Run) -> tuple[Any, ...]:
+    """Another one as soon as the results are; a look that is logged changes the store, and not this."""
+    begun, digests = run.provenance.get("time"), tuple(each.digest for each in run.declarations)
+    flags = (run.extended_after_look, run.refit_after_look, run.code_changed, run.stop_when, tuple(run.notes))
+    models = (run.done.tobytes(), run.failed_models.tobytes())
+    return (str(run.path), begun, json.dumps(run.plan.tables(), default=str), digests, flags, models)
+
+
+def stamp_of(folder: Path) -> Stamp:
+    """Changes whenever the store does."""
     stamp = []
-    for name in (FILE, f"{FILE}-wal", *names):
+    for name in (FILE, f"{FILE}-wal"):
         try:
             stat = (folder / name).stat()
             stamp.append((stat.st_mtime_ns, stat.st_size))

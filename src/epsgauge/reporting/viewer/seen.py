@@ -8,7 +8,7 @@ from epsgauge.reporting.viewer.runs import Standing
 from epsgauge.runner.view import Run
 
 KIND = "view"
-UNLOGGED = "This look could not be logged: the folder of the run cannot be written."
+UNLOGGED = "This look could not be logged: the store of the run cannot be written."
 
 
 class Seen:

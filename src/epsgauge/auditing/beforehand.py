@@ -1,0 +1,98 @@
+"""declare(): how a table of scores will be judged, in a small file that is written before the scores are seen."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from epsgauge.adjacency import Adjacency, checked
+from epsgauge.auditing.setup import Setup
+from epsgauge.declaration import SHOWN, Declaration, digest_of, now
+from epsgauge.errors import InvalidInput
+from epsgauge.scores.said import Bits, checked_bits
+from epsgauge.scores.table import Scores
+from epsgauge.settings import AuditSettings, changed
+
+
+def declare(
+    path: str | os.PathLike[str],
+    *,
+    adjacency: Adjacency,
+    bits: Bits = "unknown",
+    seed: int = 0,
+    note: str | None = None,
+    **settings: Any,
+) -> Declaration:
+    """Write down how scores will be judged, before you see them; `audit(scores, declared=path)` keeps to it.
+
+    `settings` are those of a plan's `[audit]` table. `seed` decides which models or pairs choose the rule, `bits` says
+    where the bits come from, `note` is what you want to remember of the attack. A file that exists is not replaced.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InvalidInput(f"seed must be a whole number of at least 0, but got {seed!r}.")
+    check_of_scores(settings)
+    content: dict[str, Any] = {
+        "written": now(),
+        "adjacency": checked(adjacency),
+        "bits": checked_bits(bits),
+        "seed": seed,
+        "note": note,
+        "audit": changed(AuditSettings(), settings).model_dump(mode="json"),
+    }
+    digest = digest_of(content)
+    text = json.dumps({"declared": content, "digest": digest}, indent=2, ensure_ascii=False) + "\n"
+    try:
+        with Path(path).open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InvalidInput(f"{path} exists, and a declaration is never replaced. Use another name.") from None
+    except OSError as error:
+        raise InvalidInput(f"the declaration could not be written to {str(path)!r}: {error.strerror}.") from None
+    return Declaration(content, digest, content["written"], str(path))
+
+
+def declaration_of(path: str | os.PathLike[str]) -> Declaration:
+    """What a file declares; one that was changed since it was written is refused."""
+    unknown = InvalidInput(f"{path} is no declaration. `epsgauge declare` writes one.")
+    try:
+        held = json.loads(Path(path).read_text(encoding="utf-8"))
+        content, digest = held["declared"], str(held["digest"])
+    except OSError as error:
+        raise InvalidInput(f"{path} could not be read: {error.strerror}. `epsgauge declare` writes one.") from None
+    except (ValueError, KeyError, TypeError):
+        raise unknown from None
+    if digest_of(content) != digest:
+        raise InvalidInput(
+            f"{path} was changed after it was written: its digest {digest[:SHOWN]}… is of something else. Restore it, "
+            "or audit without it."
+        )
+    try:
+        AuditSettings(**content["audit"])
+        written, _, _ = content["written"], checked(content["adjacency"]), int(content["seed"])
+        checked_bits(content["bits"])
+    except (ValueError, KeyError, TypeError):
+        raise unknown from None
+    return Declaration(content, digest, str(written), str(path))
+
+
+def check_of_scores(settings: Mapping[str, Any]) -> None:
+    """Refuse what only a run has."""
+    for name in ("attack", "percentile"):
+        if name in settings:
+            raise InvalidInput(f"{name} goes with a run, but scores are made already. Use rule and threshold.")
+
+
+def check_kept(declared: Declaration, scores: Scores, using: Setup, seed: int | None) -> None:
+    """Refuse an audit that is not the declared one."""
+    before = {name: declared.content[name] for name in ("adjacency", "bits", "seed")} | declared.audit.model_dump()
+    of_table = {"adjacency": scores.adjacency, "bits": scores.bits}
+    here = {**of_table, "seed": before["seed"] if seed is None else seed, **using.settings.model_dump()}
+    for name, value in before.items():
+        if here[name] != value:
+            raise InvalidInput(
+                f"{name} is {here[name]!r} here, but {value!r} in {declared.file}, which was declared beforehand. "
+                "Leave it out, or audit without the declaration."
+            )

@@ -1,0 +1,63 @@
+"""`epsgauge declare`: how a file of scores will be judged, written down before the scores are seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from epsgauge.cli.audit import (
+    ClaimedAdjacency,
+    ClaimedDelta,
+    ClaimedEps,
+    ClaimedMu,
+    Delta,
+    FitPairs,
+    Level,
+    PooledGuesses,
+    PooledNumber,
+    SameData,
+    VerdictLevel,
+    VerdictMethod,
+    given_settings,
+    rule_of,
+)
+from epsgauge.cli.terminal import AsJson, print_json
+
+
+def declare(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, say scores.plan.")],
+    adjacency: Annotated[str, typer.Option(help="substitute or add-remove.")],
+    bits: Annotated[str, typer.Option(help="Where the bits come from: coins, dealt or unknown.")] = "unknown",
+    note: Annotated[str | None, typer.Option(help="What to remember of the attack and its scores.")] = None,
+    delta: Delta = None,
+    level: Level = None,
+    fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
+    fit_pairs: FitPairs = None,
+    seed: Annotated[int, typer.Option(help="Decides which models or pairs choose the threshold.")] = 0,
+    threshold: Annotated[float | None, typer.Option(help="Use this threshold.")] = None,
+    same_data: SameData = False,
+    target_fpr: Annotated[float | None, typer.Option(help="Choose the threshold with this FPR.")] = None,
+    verdict_method: VerdictMethod = None,
+    verdict_level: VerdictLevel = None,
+    pooled_guesses: PooledGuesses = None,
+    pooled_number: PooledNumber = None,
+    claimed_eps: ClaimedEps = None,
+    claimed_delta: ClaimedDelta = None,
+    claimed_mu: ClaimedMu = None,
+    claimed_adjacency: ClaimedAdjacency = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write down how a file of scores will be judged, before you see the scores."""
+    options: dict[str, Any] = dict(locals())
+    from epsgauge.auditing.beforehand import declare as write
+
+    given = given_settings(options)
+    rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
+    said: dict[str, Any] = {"adjacency": adjacency, "bits": bits, "seed": seed, "note": note}
+    written = write(file, **said, **given, **rule)
+    if as_json:
+        print_json({**written.to_json(), "declared": dict(written.content)})
+    else:
+        typer.echo(f"wrote {file}\ndigest {written.digest}\nnext: epsgauge scores SCORES --declared {file}")
