@@ -28,7 +28,6 @@ from epsgauge.methods.facts import NO_PROOF, Facts, Lost, left
 from epsgauge.methods.method import Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
-from epsgauge.numbers import number
 from epsgauge.references import users_code
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import default_fit, judge
@@ -117,9 +116,7 @@ class Audit(Reading, Printed):
         return replace(found, promise=kept.promise)
 
     def __repr__(self) -> str:
-        v = self.verdict
-        at = f"{v.label}, {v.promise}, level {v.level:g}, δ = {v.delta:g}, {self.adjacency}"
-        return f"<Audit of {self.name}: {v.kind}, ε ≥ {number(v.bound)} ({at})>"
+        return f"<Audit of {self.name}: {self.verdict.brief}>"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values; infinite numbers are floats still."""
@@ -180,9 +177,14 @@ def _audit_scores(scores: Scores, seed: int, changes: Mapping[str, Any]) -> Audi
     return _assemble(_Case("scores", using, Evidence(judged), judged.pairs_per_model, claim, Models(n, n, 0)))
 
 
-def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: int | None = None) -> Audit:
-    """Without logging a look. `skipped`: models below this number chose the rule elsewhere, and are not judged."""
-    using = setup_of(run.plan.audit, changes or {})
+def audit_run(
+    run: Run, changes: Mapping[str, Any] | None = None, *, skipped: int | None = None, among: int = 1
+) -> Audit:
+    """Without logging a look. `skipped`: models below this number chose the rule elsewhere, and are not judged.
+    `among`: so many audits share what may be missed. That is a function of what was declared, and counts as declared.
+    """
+    asked = setup_of(run.plan.audit, changes or {})
+    using = replace(asked, settings=asked.settings.divided(among))
     settings, m = using.settings, run.plan.game.pairs_per_model
     cut, fit_pairs = settings.n_fit(run.plan.n_models) if skipped is None else skipped, settings.n_fit_pairs(m)
     check_split(run, settings, cut, fit_pairs)
@@ -196,9 +198,9 @@ def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: in
         judged = judge_signals(signals, using, cut, fit_pairs)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
-    lost = level_lost(run, using, from_another=skipped is not None)
-    evidence = evidence_of(run, judged, cut)
-    return _assemble(_Case(run.plan.name, using, evidence, m, claim, models, lost, run, signals))
+    lost = level_lost(run, asked, from_another=skipped is not None)
+    evidence, as_declared = evidence_of(run, judged, cut), asked.settings.level == run.declared.level
+    return _assemble(_Case(run.plan.name, using, evidence, m, claim, models, lost, as_declared, run, signals))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +214,7 @@ class _Case:
     promised: Promises
     models: Models
     lost: Lost | None = None
+    level_declared: bool = True  # of the intervals, which the verdict does without
     run: Run | None = None
     signals: Signals | None = None
 
@@ -255,8 +258,7 @@ def _assembled(case: _Case) -> Audit:
     judge_, caveats = case.judge(at_claim, by_mu=by_mu)
     evidence = case.counted_by(judge_)
     method = judge_.form(evidence, by_mu=by_mu)
-    level_declared = run is None or settings.level == run.declared.level  # which the verdict does without
-    facts = replace(case.facts(settings.delta), level_declared=level_declared)
+    facts = replace(case.facts(settings.delta), level_declared=case.level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
     who = adversary(evidence.judged, None if run is None else case.using.attack, case.signals)
     ruled = verdict(

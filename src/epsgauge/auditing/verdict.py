@@ -112,6 +112,12 @@ class Verdict:
         return tuple(text for text in (*found, PROMISE[self.promise], OPPOSITE if self.folded else "") if text)
 
     @property
+    def brief(self) -> str:
+        """The ruling and the bound, on one line."""
+        at = f"{self.label}, {self.promise}, level {self.level:g}, δ = {self.delta:g}, {self.adjacency}"
+        return f"{self.kind}, ε ≥ {number(self.bound)} ({at})"
+
+    @property
     def sentence(self) -> str:
         """The whole verdict: head, finding, details and caveats."""
         return " ".join([f"{self.head}: {self.finding}", *self.details, *self.caveats])

@@ -11,7 +11,7 @@ from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import OWNER
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
-from epsgauge.numbers import interval_text, likely, number, percent, short
+from epsgauge.numbers import interval_text, level_percent, likely, number, percent, short
 from epsgauge.reporting import layout, record
 from epsgauge.reporting.estimate import Answer
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
@@ -91,7 +91,7 @@ def of_counts(answer: Answer) -> Page:
 
 def of_comparison(found: Comparison) -> Page:
     labels = ", ".join(run.label for run in found.runs[1:])
-    first, level = found.runs[0], _percent(found.level)
+    first, level = found.runs[0], level_percent(found.level).replace(" ", "\u00a0")
     largest = max(found.runs[1:], key=lambda run: run.difference)
     columns = (
         "m",
@@ -114,7 +114,7 @@ def of_comparison(found: Comparison) -> Page:
         title="Comparison of runs",
         name=f"{first.label} against {labels}",
         about=(f"ε at δ = {found.delta:g}", f"adjacency {found.adjacency}: {NEIGHBOURS[found.adjacency]}", found.rule),
-        answer=Answered("comparison", "", headline),
+        answer=Answered("comparison", "", headline, found.family.sentence),
         numbers=(),
         methods=None,
         tallies=(),
