@@ -1,4 +1,4 @@
-"""Several verdicts at once: the level of all of them together, levels that are divided, and gates over many runs."""
+"""Several verdicts at once: of many runs, which may divide their level, of one run by two bounds; and their gates."""
 
 import itertools
 import json
@@ -7,14 +7,16 @@ import math
 import pytest
 from command_line import ask, refused, told
 from scipy.stats import binom
-from tiny_runs import CLAIM, plan, played
+from tiny_runs import CLAIM, Breaks, pairs_plan, plan, played, stopped
 
+import epsgauge as eg
 from epsgauge.auditing.audit import audit_run
 from epsgauge.auditing.compare import compare
 from epsgauge.auditing.family import Family
 from epsgauge.bounds.exact import exact_lower_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.reporting.report import written
+from epsgauge.runner.looks import append_look
 from epsgauge.runner.view import Run
 from epsgauge.stats.tally import Tally
 
@@ -104,6 +106,78 @@ def test_divided_bounds_are_rarely_wrong_together():
 
     assert any_of_three(0.8) > 0.2
     assert any_of_three(1 - 0.2 / 3) <= 0.2
+
+
+# Two verdicts on one run
+
+
+BOTH = "both verdicts hold together at 98 % or more"
+FEW = {"fit_models": 10}
+
+
+def seen(run):
+    """Two audits of the run: the second has looked before, and by the same bound."""
+    first, again = eg.audit(run), eg.audit(Run.open(run.path))
+    assert first.verdict.sentence == again.verdict.sentence
+    return first
+
+
+@pytest.mark.parametrize(
+    ("first", "more"),
+    [
+        (plan(n_models=40, audit=FEW), plan(n_models=60, audit=FEW)),
+        (plan(Breaks(1.0), n_models=40, audit=FEW), plan(Breaks(1.0), n_models=60, audit=FEW)),  # some models failed
+        (pairs_plan(n_models=30), pairs_plan(n_models=40)),
+    ],
+    ids=["exact", "exact, some failed", "pooled"],
+)
+def test_a_run_that_is_extended_after_its_verdict_has_two_of_them(tmp_path, first, more):
+    before = seen(played(first, tmp_path / "a"))
+    assert (before.verdict.promise, before.verdict.caveats) == ("guaranteed", ())
+    v = seen(played(more, tmp_path / "a")).verdict
+    assert (before.verdict.method != v.method, v.method, v.promise, v.level) == (True, "anytime", "guaranteed", 0.99)
+    n = before.models.done
+    said = f"With {n} models done, this run was judged by another bound, at 99 %: {BOTH}."
+    assert said in v.sentence
+    assert said in audit_run(Run.open(tmp_path / "a")).warnings
+
+
+def test_a_run_that_is_judged_before_and_after_its_end_has_two_verdicts(tmp_path):
+    early = seen(stopped(plan(audit=FEW), tmp_path / "a", 30)).verdict
+    assert (early.method, BOTH in early.sentence) == ("anytime", False)
+    late = seen(played(plan(audit=FEW), tmp_path / "a"))
+    assert (late.verdict.method, late.verdict.promise, late.level_kept) == ("exact", "guaranteed", True)
+    assert late.verdict.caveats == (f"With 30 models done, this run was judged by another bound, at 99 %: {BOTH}.",)
+
+
+def test_one_bound_keeps_its_level_however_often_it_judges(tmp_path):
+    unseen = played(plan(n_models=40, audit=FEW), tmp_path / "unseen")
+    assert audit_run(unseen).verdict.promise == "guaranteed"  # no look is logged here
+    assert seen(played(plan(n_models=60, audit=FEW), tmp_path / "unseen")).verdict.caveats == ()
+    watched = {"verdict_method": "anytime", **FEW}
+    eg.audit(stopped(plan(n_models=40, audit=watched), tmp_path / "watched", 30))
+    eg.audit(played(plan(n_models=40, audit=watched), tmp_path / "watched"))
+    assert "together" not in seen(played(plan(n_models=60, audit=watched), tmp_path / "watched")).verdict.sentence
+    early = stopped(plan(n_models=40, audit=FEW), tmp_path / "early", 30)
+    eg.audit(early)
+    grown = seen(played(plan(n_models=60, audit=FEW), tmp_path / "early"))  # never judged at 40
+    assert (grown.verdict.method, "together" in grown.verdict.sentence) == ("anytime", False)
+
+
+def test_what_shows_no_verdict_is_none(tmp_path):
+    run = played(plan(n_models=40, audit=FEW), tmp_path / "a")
+    for kind in ("live", "export"):
+        assert run.log_look(kind)
+    grown = eg.audit(played(plan(n_models=60, audit=FEW), tmp_path / "a"))
+    assert (grown.verdict.method, "together" in grown.verdict.sentence) == ("anytime", False)
+
+
+def test_looks_of_before_tell_how_many_models_were_done(tmp_path):
+    for n, both in ((40, True), (39, False)):
+        run = played(plan(n_models=40, audit=FEW), tmp_path / str(n))
+        append_look(run.path, "audit", n_done=n, n_models=40)
+        grown = audit_run(played(plan(n_models=60, audit=FEW), run.path))
+        assert (BOTH in grown.verdict.sentence) == both
 
 
 # Gates and what is shown

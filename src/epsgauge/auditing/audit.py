@@ -12,7 +12,7 @@ import numpy as np
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.claim import Promises, promises
-from epsgauge.auditing.declared import facts_of, level_lost
+from epsgauge.auditing.declared import facts_of, judged_before, level_lost
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
@@ -269,7 +269,7 @@ def _assembled(case: _Case) -> Audit:
         level=settings.verdict_level,
         delta=settings.delta,
         adversary=who,
-        caveats=(*caveats, *_unpromised(evidence, kept.why), *_of_own_attack(case.using)),
+        caveats=(*caveats, *_beside(case, kept.promise), *_unpromised(evidence, kept.why), *_of_own_attack(case.using)),
     )
     posterior = estimate(evidence.tally, delta=settings.delta)
     rows = rows_of(evidence, facts, settings, judge_)
@@ -318,6 +318,12 @@ def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: M
         for method in {**shown, judge_.name: judge_}.values()
     )
     return tuple(row for row in found if row is not None)
+
+
+def _beside(case: _Case, promise: Kind) -> tuple[str, ...]:
+    """What a guaranteed verdict promises together with an earlier one."""
+    said = None if case.run is None or promise != "guaranteed" else judged_before(case.run, case.settings)
+    return (said,) if said else ()
 
 
 def _unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:

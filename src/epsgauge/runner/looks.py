@@ -12,14 +12,23 @@ FILE = "looks.jsonl"
 
 
 def append_look(
-    folder: Path, kind: str, *, n_done: int, n_models: int, own: list[dict[str, Any]] | None = None
+    folder: Path,
+    kind: str,
+    *,
+    n_done: int,
+    n_models: int,
+    as_planned: bool | None = None,
+    own: list[dict[str, Any]] | None = None,
 ) -> bool:
     """Add one look; False where the folder cannot be written, which is no reason to fail an audit.
 
-    `own`: the attack or method of the user's that it was made with.
+    `as_planned`: whether all models were over and their number had been fixed before. `own`: the attack or method of
+    the user's that it was made with.
     """
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    look = {"time": when, "kind": kind, "n_done": n_done, "n_models": n_models, **({"own": own} if own else {})}
+    look: dict[str, Any] = {"time": when, "kind": kind, "n_done": n_done, "n_models": n_models}
+    look |= {} if as_planned is None else {"as_planned": as_planned}
+    look |= {"own": own} if own else {}
     line = json.dumps(look).encode() + b"\n"
     try:
         descriptor = os.open(folder / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)

@@ -101,6 +101,16 @@ class Run(Displayed):
         return self.n_done >= self.plan.n_models
 
     @property
+    def unplanned(self) -> str | None:
+        """Why the number of models is not one that was fixed before results were seen; None where it is."""
+        planned, over = self.plan.n_models, self.n_done + self.n_failed
+        if over < planned:
+            return f"the run is not finished: {over} of {planned} models have been played"
+        if self.stop_when is not None:
+            return f"the run was to stop when its results showed {self.stop_when}"
+        return "the run was extended after its results had been seen" if self.extended_after_look else None
+
+    @property
     def failed_models(self) -> Ints:
         return np.array([failure.index for failure in self.failed], dtype=np.int64)
 
@@ -119,7 +129,8 @@ class Run(Displayed):
 
     def log_look(self, kind: str, own: list[dict[str, Any]] | None = None) -> bool:
         """Record that results were seen, and by which code of the user's; False where the folder cannot be written."""
-        return looks.append_look(self.path, kind, n_done=self.n_done, n_models=self.plan.n_models, own=own)
+        counts = {"n_done": self.n_done, "n_models": self.plan.n_models}
+        return looks.append_look(self.path, kind, **counts, as_planned=self.unplanned is None, own=own)
 
     def status(self) -> dict[str, Any]:
         """How the run stands, as plain values for a table or JSON."""
