@@ -24,7 +24,7 @@ from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.methods.cautions import cautions
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence, Failed
-from epsgauge.methods.facts import NO_PROOF, Facts, Lost, left
+from epsgauge.methods.facts import GAUSSIAN_CURVE, NO_PROOF, Facts, Lost, left
 from epsgauge.methods.method import Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
@@ -33,7 +33,6 @@ from epsgauge.runner.view import Run
 from epsgauge.scores.rules import default_fit, judge
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings
-from epsgauge.stats.families import Mu
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
@@ -351,7 +350,7 @@ def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:
 def _cautions(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -> tuple[str, ...]:
     """Where several bounds are guaranteed, the guaranteed low end is that of the highest."""
     low = {row.method: row.low for row in rows}
-    proven = [row.low for row in rows if row.promise == "guaranteed" and Mu.assumption not in row.assumptions]
+    proven = [row.low for row in rows if row.promise == "guaranteed" and GAUSSIAN_CURVE not in row.assumptions]
     highest = max([low[BASELINE.name], *proven])
     return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest)
 

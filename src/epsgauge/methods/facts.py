@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from epsgauge.stats.families import Mu
 from epsgauge.stats.interval import Kind
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ FAIR_BITS = "each bit is a fair coin that enters one model only"
 RULE_FIXED = "the attack's rule was not chosen on these samples"
 NUMBER_FIXED = "the number of samples was fixed beforehand"
 DELTA_FIXED = "δ was fixed beforehand"
+GAUSSIAN_CURVE = f"for ε, but not to refute a claim of μ: {Mu.assumption}"
 # What goes without saying, and is not listed: of every method, of every guaranteed one (two), and of those that take
 # the pairs of one model as independent samples.
 AS_DECLARED = "attack, rule and code are those that were declared"

@@ -153,7 +153,7 @@ def bound_label(audit: Audit) -> str:
     """What the verdict's bound is, in a few words."""
     v = audit.verdict
     at = "" if v.delta == audit.settings.delta else f", at the claim's δ = {v.delta:.3g}"
-    gaussian = "" if v.mu is None else ", if the mechanism is Gaussian DP"
+    gaussian = "" if v.mu is None else ", ε under Gaussian DP"
     return f"{v.label}, one-sided {_percent(v.level)}, {v.promise}{at}{gaussian}"
 
 
