@@ -17,10 +17,9 @@ from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.laplace import Laplace
 from epsgauge.methods.clopper_pearson import ClopperPearson
-from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.methods.table import METHODS
 from epsgauge.stats import region
-from epsgauge.stats.families import Mu
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
 
@@ -77,8 +76,8 @@ def test_eps_of_one_bit_of_a_model_with_shared_noise():
 
 
 def test_what_scenarios_break():
-    assert VERTEX.breaks == {str(Mu.assumption)}
-    assert WATCHED.breaks == {NUMBER_FIXED, str(Mu.assumption)}
+    assert VERTEX.breaks == {GAUSSIAN_CURVE}
+    assert WATCHED.breaks == {NUMBER_FIXED, GAUSSIAN_CURVE}
     assert MODELS[0].breaks == {INDEPENDENT}
     assert BY_NAME["no leak, best threshold"].breaks == {RULE_FIXED}
     assert BY_NAME["no leak, FPR 0.1, sizes 3 : 17"].breaks == {FAIR_BITS}

@@ -99,7 +99,9 @@ def scores():
 
 
 def declared(folder, **kw):
-    return eg.declare(folder / "scores.plan", **{"adjacency": "substitute", "bits": "coins", "delta": 1e-6, "seed": 3, **kw})
+    return eg.declare(
+        folder / "scores.plan", **{"adjacency": "substitute", "bits": "coins", "delta": 1e-6, "seed": 3, **kw}
+    )
 
 
 def test_scores_are_judged_exactly_as_declared(scores, tmp_path):

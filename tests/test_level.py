@@ -19,6 +19,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.methods.coins import too_even
 from epsgauge.methods.evidence import Evidence, Failed
+from epsgauge.methods.facts import GAUSSIAN_CURVE
 from epsgauge.methods.table import METHODS, WATCHED
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.run import run
@@ -296,7 +297,7 @@ def test_a_stopped_run_with_a_claim_of_mu_has_all_its_rows(tmp_path):
         settings = {"claimed_mu": 3.0, "claimed_adjacency": "substitute", "attack": "percentile"}
         run = stopped(pairs_plan(4, n_models=60, seed=seed, audit=settings), tmp_path / str(seed), 40)
         a = audit_run(run)
-        assert a["one-run"].assumptions[-1] == "the mechanism's trade-off curve is that of Gaussian DP"
+        assert a["one-run"].assumptions[-1] == GAUSSIAN_CURVE
 
 
 def test_a_claim_that_the_game_cannot_judge_is_refused_by_the_plan():

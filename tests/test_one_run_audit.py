@@ -14,6 +14,7 @@ from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.methods.table import METHODS
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import SplitPairs, judge
@@ -192,6 +193,7 @@ def test_a_claim_of_mu_is_judged_in_mu_for_many_pairs():
     for mu, kind in ((0.2, "violation"), (0.9, "not refuted"), (9.0, "underpowered")):
         v = audit(one_model(), rule="split-pairs", pooled_guesses="all", claimed_mu=mu, **MU).verdict
         assert (v.method, v.kind) == ("one-run", kind)
+        assert v.assumptions == (FAIR_BITS, RULE_FIXED, NUMBER_FIXED)
     t = v.tally
     assert v.mu == one_run_fdp_mu(Guesses(int(t.tp + t.tn), 1000, 1000), level=0.99)
     assert v.bound == region.gaussian_eps(v.mu, delta=1e-5)
@@ -209,7 +211,11 @@ def test_a_claim_of_mu_is_judged_exactly_for_one_pair_a_model():
     row, credible = a["gaussian"], estimate_mu(a.judged.tally).interval(0.9)
     assert row.low == region.gaussian_eps(gaussian_bound(a.judged.tally, delta=1e-5, level=0.95).mu, delta=1e-5)
     assert f"[{credible.low:.3g}, {credible.high:.3g}]" in row.note
-    assert "the mechanism's trade-off curve is that of Gaussian DP" in row.assumptions
+    assert row.note.startswith("ε under Gaussian DP, of μ in [")
+    assert row.assumptions == (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, GAUSSIAN_CURVE)
+    assert GAUSSIAN_CURVE.startswith("for ε, but not to refute a claim of μ: ")
+    assert v.assumptions == (INDEPENDENT, RULE_FIXED, NUMBER_FIXED)  # refuting μ takes no more
+    assert a.to_json()["verdict"]["assumptions"] == list(v.assumptions)
     assert audit(scores, claimed_mu=2.0, **MU).verdict.kind == "not refuted"
     assert a.to_json()["verdict"]["mu"] == v.mu
 

@@ -257,7 +257,7 @@ def test_the_words_of_a_bound_of_mu(judged):
     assert "Gaussian DP" not in words("ruler", judged["violation"]).shows
     page = written(found, "json")
     assert "Gaussian" in page
-    assert "guaranteed, if the mechanism is Gaussian DP" in written(found, "md").replace("\u00a0", " ")
+    assert "guaranteed, ε under Gaussian DP" in written(found, "md").replace("\u00a0", " ")
 
 
 def test_the_words_of_one_pair_a_model(judged, broken):

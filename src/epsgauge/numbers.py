@@ -71,6 +71,18 @@ def percent(share: float, digits: int = 12) -> str:
     return f"{100 * share:.{digits}g} %"
 
 
+def level_percent(level: float) -> str:
+    """A level with two digits of what it may miss.
+
+    >>> level_percent(0.9), level_percent(1 - 0.01 / 3), level_percent(1 - 0.01 / 365)
+    ('90 %', '99.67 %', '99.9973 %')
+    """
+    missed = 100 * (1 - level)
+    decimals = max(0, 1 - math.floor(math.log10(missed))) if missed > 0 else 0
+    text = f"{100 * level:.{decimals}f}"
+    return f"{text.rstrip('0').rstrip('.') if decimals else text} %"
+
+
 def change(ratio: float) -> str:
     """A change as −42 %; nothing where there is nothing to compare."""
     if math.isnan(ratio):

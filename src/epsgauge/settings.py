@@ -78,6 +78,13 @@ class AuditSettings(BaseModel):
         """How many pairs of each model choose the rule: the first of them."""
         return (self.fit_pairs or default_fit(pairs_per_model)) if self.rule == "split-pairs" else 0
 
+    def divided(self, n: int) -> AuditSettings:
+        """What the verdict and the intervals may miss, divided among n audits."""
+        if n == 1:
+            return self
+        names = ("level", "verdict_level")
+        return self.model_copy(update={name: 1.0 - (1.0 - getattr(self, name)) / n for name in names})
+
     def asked(self, pairs_per_model: int, *, stopped: bool = False, coins: bool = True) -> Asked:
         return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins)
 

@@ -14,7 +14,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
 from epsgauge.auditing.claim import Promises, promises
-from epsgauge.auditing.declared import facts_of, level_lost
+from epsgauge.auditing.declared import facts_of, judged_before, level_lost
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
@@ -27,17 +27,15 @@ from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.methods.cautions import cautions
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence, Failed
-from epsgauge.methods.facts import NO_PROOF, NOT_COINS, Facts, Lost, left
+from epsgauge.methods.facts import GAUSSIAN_CURVE, NO_PROOF, NOT_COINS, Facts, Lost, left
 from epsgauge.methods.method import Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
-from epsgauge.numbers import number
 from epsgauge.references import users_code
-from epsgauge.runner.view import Run, results_of, unlogged
+from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.scores.rules import default_fit, judge
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings
-from epsgauge.stats.families import Mu
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import Posterior, estimate
 from epsgauge.stats.tally import Tally
@@ -125,9 +123,7 @@ class Audit(Reading, Printed):
         return replace(found, promise=kept.promise)
 
     def __repr__(self) -> str:
-        v = self.verdict
-        at = f"{v.label}, {v.promise}, level {v.level:g}, δ = {v.delta:g}, {self.adjacency}"
-        return f"<Audit of {self.name}: {v.kind}, ε ≥ {number(v.bound)} ({at})>"
+        return f"<Audit of {self.name}: {self.verdict.brief}>"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values; infinite numbers are floats still."""
@@ -208,9 +204,14 @@ def _audit_scores(scores: Scores, seed: int | None, declared: Declaration | None
     return _assemble(_Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared))
 
 
-def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: int | None = None) -> Audit:
-    """Without logging a look. `skipped`: models below this number chose the rule elsewhere, and are not judged."""
-    using = setup_of(run.plan.audit, changes or {})
+def audit_run(
+    run: Run, changes: Mapping[str, Any] | None = None, *, skipped: int | None = None, among: int = 1
+) -> Audit:
+    """Without logging a look. `skipped`: models below this number chose the rule elsewhere, and are not judged.
+    `among`: so many audits share what may be missed. That is a function of what was declared, and counts as declared.
+    """
+    asked = setup_of(run.plan.audit, changes or {})
+    using = replace(asked, settings=asked.settings.divided(among))
     settings, m = using.settings, run.plan.game.pairs_per_model
     cut, fit_pairs = settings.n_fit(run.plan.n_models) if skipped is None else skipped, settings.n_fit_pairs(m)
     check_split(run, settings, cut, fit_pairs)
@@ -225,9 +226,11 @@ def audit_run(run: Run, changes: Mapping[str, Any] | None = None, *, skipped: in
         judged = judge_signals(signals, using, cut, fit_pairs)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
-    lost = level_lost(run, using, from_another=skipped is not None)
-    evidence = evidence_of(run, judged, cut)
-    return _assemble(_Case(run.plan.name, using, evidence, m, claim, models, lost, run, signals, found.n_looks))
+    lost = level_lost(run, asked, from_another=skipped is not None)
+    evidence, as_declared = evidence_of(run, judged, cut), asked.settings.level == run.declared.level
+    return _assemble(
+        _Case(run.plan.name, using, evidence, m, claim, models, lost, as_declared, run, signals, found.looks)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,9 +244,10 @@ class _Case:
     promised: Promises
     models: Models
     lost: Lost | None = None
+    level_declared: bool = True  # of the intervals, which the verdict does without
     run: Run | None = None
     signals: Signals | None = None
-    n_looks: int = 0
+    looks: Looks = ()
     beforehand: Declaration | None = None  # of scores
 
     @property
@@ -291,11 +295,10 @@ def _assembled(case: _Case) -> Audit:
     judge_, caveats = case.judge(at_claim, by_mu=by_mu)
     evidence = case.counted_by(judge_)
     method = judge_.form(evidence, by_mu=by_mu)
-    level_declared = run is None or settings.level == run.declared.level  # which the verdict does without
-    facts = replace(case.facts(settings.delta), level_declared=level_declared)
+    facts = replace(case.facts(settings.delta), level_declared=case.level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
     who = adversary(evidence.judged, None if run is None else case.using.attack, case.signals)
-    said = (*caveats, *_unpromised(evidence, kept.why), *_of_own_attack(case.using))
+    said = (*caveats, *_beside(case, kept.promise), *_unpromised(evidence, kept.why), *_of_own_attack(case.using))
     undeclared = (UNDECLARED,) if case.declaration is None and kept.promise == "guaranteed" else ()
     ruled = verdict(
         claim,
@@ -340,7 +343,7 @@ def _assembled(case: _Case) -> Audit:
         promises=case.promised,
         models=case.models,
         privacy=None if run is None or run.plan.control else run.privacy,
-        looks=case.n_looks,
+        looks=len(case.looks),
         declaration=case.declaration,
         warnings=warnings,
     )
@@ -355,6 +358,12 @@ def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: M
         for method in {**shown, judge_.name: judge_}.values()
     )
     return tuple(row for row in found if row is not None)
+
+
+def _beside(case: _Case, promise: Kind) -> tuple[str, ...]:
+    """What a guaranteed verdict promises together with an earlier one."""
+    said = None if case.run is None or promise != "guaranteed" else judged_before(case.run, case.settings, case.looks)
+    return (said,) if said else ()
 
 
 def _unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
@@ -383,7 +392,7 @@ def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:
 def _cautions(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -> tuple[str, ...]:
     """Where several bounds are guaranteed, the guaranteed low end is that of the highest."""
     low = {row.method: row.low for row in rows}
-    proven = [row.low for row in rows if row.promise == "guaranteed" and Mu.assumption not in row.assumptions]
+    proven = [row.low for row in rows if row.promise == "guaranteed" and GAUSSIAN_CURVE not in row.assumptions]
     highest = max([low[BASELINE.name], *proven])
     return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest)
 

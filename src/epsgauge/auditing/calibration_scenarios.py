@@ -10,12 +10,11 @@ from typing import Literal
 import numpy as np
 
 from epsgauge.auditing.calibration_sources import Answers, LaplaceScores, NormalScores, Source
-from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.scores.rules import SameData, Split, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.counts import Counts
-from epsgauge.stats.families import Mu
 
 Chosen = Literal["beforehand", "same", "split"]
 
@@ -86,7 +85,7 @@ class Scenario:
             RULE_FIXED: self.chosen == "same",
             NUMBER_FIXED: self.looks > 1,
             FAIR_BITS: self.n1 != self.n0,
-            str(Mu.assumption): not isinstance(self.source, NormalScores),
+            GAUSSIAN_CURVE: not isinstance(self.source, NormalScores),
         }
         return frozenset(name for name, is_broken in broken.items() if is_broken)
 

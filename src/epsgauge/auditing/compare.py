@@ -10,6 +10,7 @@ import numpy as np
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.audit import Audit, audit_run, logged
+from epsgauge.auditing.family import Family
 from epsgauge.auditing.setup import setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.runner.view import Run
@@ -49,6 +50,7 @@ class Comparison:
     rule: str  # how the rules were chosen, in words
     grid: Floats
     runs: tuple[Compared, ...]
+    family: Family  # what the verdicts promise together
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; infinite numbers are floats still."""
@@ -57,6 +59,7 @@ class Comparison:
             "delta": self.delta,
             "level": self.level,
             "rule": self.rule,
+            "family": self.family.to_json(),
             "grid": self.grid.tolist(),
             "runs": [
                 {
@@ -80,6 +83,7 @@ def compare(
     rule: Literal["shared", "best"] = "shared",
     percentile: float | None = None,
     target_fpr: float | None = None,
+    family_wise: bool = False,
     **settings: Any,
 ) -> Comparison:
     """Audit each run and set their posteriors side by side; `settings` are those of a plan's `[audit]` table.
@@ -88,6 +92,9 @@ def compare(
     of these numbers are not judged: they share bits and noise. The others did not declare that rule, so what is said of
     them is an estimate. "best": each run chooses its own. Both choose the largest lower bound, or the FPR `target_fpr`.
     A `percentile` is that of all runs, fixed beforehand.
+
+    Each verdict holds by itself. With `family_wise` what verdicts and intervals may miss is divided by the number of
+    runs. Then all hold together at the level that each had, if this set of runs was fixed before results were seen.
     """
     if len(runs) < 2:
         raise InvalidInput(f"a comparison needs two runs or more, but got {len(runs)}.")
@@ -100,7 +107,7 @@ def compare(
     used = [setup_of(run.plan.audit, settings) for run in runs]
     adjacency = _same("adjacency", [run.plan.game.adjacency for run in runs], "They are different promises.")
     delta = _same("delta", [s.settings.delta for s in used], "Pass one delta for all.")
-    level = _same("level", [s.settings.level for s in used], "Pass one level for all.")
+    _same("level", [s.settings.level for s in used], "Pass one level for all.")
     _same("attack", [s.settings.attack for s in used], "Set one in the plans, or pass attack= in Python.")
     _same("sees", [run.plan.game.sees for run in runs], "They are different adversaries.")
     _same("challenge", [run.plan.game.challenge for run in runs], "They are different games.")
@@ -112,7 +119,7 @@ def compare(
             'one rule for all cannot be chosen by rule = "split-pairs": pairs of every model choose it, and no model '
             'is left that it has not seen. Use rule="best", a percentile, or rule = "split".'
         )
-    said, audits = _audits(runs, rule, settings)
+    said, audits = _audits(runs, rule, settings, len(runs) if family_wise else 1)
     audits = [logged(found, using, "compare") for found, using in zip(audits, used, strict=True)]
     posteriors = [found.posterior for found in audits]
     right = max(float(p.isf(0.005)) for p in posteriors)
@@ -120,7 +127,9 @@ def compare(
     grid = grid[grid <= right]
     labels = _labels(runs)
     compared = [_compared(label, a, audits[0], grid) for label, a in zip(labels, audits, strict=True)]
-    return Comparison(adjacency, delta, level, said, grid, tuple(compared))
+    levels = tuple(found.verdict.level for found in audits if found.verdict.promise == "guaranteed")
+    family, level = Family(len(runs), levels, family_wise), audits[0].settings.level
+    return Comparison(adjacency, delta, level, said, grid, tuple(compared), family)
 
 
 def largest_difference(first: Posterior, second: Posterior) -> tuple[float, float]:
@@ -134,17 +143,17 @@ def largest_difference(first: Posterior, second: Posterior) -> tuple[float, floa
     return value, at
 
 
-def _audits(runs: Sequence[Run], rule: str, settings: dict[str, Any]) -> tuple[str, list[Audit]]:
-    first = audit_run(runs[0], settings)
+def _audits(runs: Sequence[Run], rule: str, settings: dict[str, Any], among: int) -> tuple[str, list[Audit]]:
+    first = audit_run(runs[0], settings, among=among)
     if rule == "best" or isinstance(first.judged.choice, Given):
         given = f"one rule for all: {first.verdict.adversary.rule}"
         said = given if isinstance(first.judged.choice, Given) else "each run chooses its own rule"
-        return said, [first, *(audit_run(run, settings) for run in runs[1:])]
+        return said, [first, *(audit_run(run, settings, among=among) for run in runs[1:])]
     others = {name: value for name, value in settings.items() if name not in OF_A_RULE}
     others |= {"rule": "given", "threshold": first.judged.threshold}
     if first.settings.pooled_number is None and first.settings.pooled_guesses in ("top", "top-positive"):
         others["pooled_guesses"] = None  # how many count was chosen with the rule
-    rest = [audit_run(run, others, skipped=_had_a_say(first, run)) for run in runs[1:]]
+    rest = [audit_run(run, others, skipped=_had_a_say(first, run), among=among) for run in runs[1:]]
     return f"one rule for all: {first.verdict.adversary.rule} of the first run", [first, *rest]
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from epsgauge.auditing.claim import Claim, stated
 from epsgauge.auditing.setup import Setup
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.facts import ChosenOn, Facts, Lost
-from epsgauge.methods.table import default_method
-from epsgauge.runner.view import Run
+from epsgauge.methods.table import WATCHED, default_method
+from epsgauge.numbers import level_percent
+from epsgauge.runner.view import Looks, Run
 from epsgauge.scores.rules import Judged
 from epsgauge.settings import OF_A_RULE, AuditSettings
 
@@ -17,6 +20,9 @@ from epsgauge.settings import OF_A_RULE, AuditSettings
 RULE = ("attack", "rule", *OF_A_RULE, "search")
 # What decides how the guesses are judged.
 VERDICT = ("verdict_level", "pooled_guesses", "pooled_number")
+
+# Looks that show a verdict; the progress bar shows none.
+VERDICTS = ("audit", "compare", "view")
 
 
 def chosen_on(judged: Judged) -> ChosenOn:
@@ -32,17 +38,42 @@ def facts_of(judged: Judged, pairs_per_model: int, run: Run | None, lost: Lost |
 def level_lost(run: Run, using: Setup, *, from_another: bool = False) -> Lost | None:
     """None where it was kept; `from_another` says that another run chose the rule.
 
-    To look at a run and then play on to the number of models that was planned does no harm.
+    It is kept where a run was looked at and then played on to the number of models that was planned.
     """
     used = using.settings
-    rule, stopping, verdict = _rule(run, used, from_another) or _own(run, using), _stopping(run), _verdict(run, used)
-    why = rule or [*stopping, *verdict]
+    rule, stopping, verdict = _rule(run, used, from_another) or _own(run, using), run.unplanned, _verdict(run, used)
+    why = rule or [*([stopping] if stopping else []), *verdict]
     return Lost("; ".join(why), bool(rule), bool(stopping), bool(verdict)) if why else None
+
+
+def judged_before(run: Run, used: AuditSettings, looks: Looks) -> str | None:
+    """What to say where a verdict by another bound was seen: what two may miss adds up.
+
+    Where all models are over and their number was fixed beforehand, the declared bound judges; before, and after the
+    run was extended, the one that holds at every moment.
+    """
+    if verdict_method(used, run.plan.game.pairs_per_model) == WATCHED.name:
+        return None
+    now, shown = run.unplanned is None, [look for look in looks if look.get("kind") in VERDICTS]
+    others = [look.get("n_done") for look in shown if _as_planned(look) != now]
+    if not others:
+        return None
+    before = run.declared.verdict_level
+    both = level_percent(max(0.0, before + used.verdict_level - 1.0))
+    return (
+        f"With {others[-1]} models done, this run was judged by another bound, at {level_percent(before)}: both "
+        f"verdicts hold together at {both} or more."
+    )
 
 
 def verdict_method(settings: AuditSettings, pairs_per_model: int) -> str:
     """The name of the method that a verdict rests on: the one that is set, else the sharpest for such an audit."""
     return settings.verdict_method or default_method(settings.asked(pairs_per_model)).name
+
+
+def _as_planned(look: Mapping[str, Any]) -> bool:
+    """Looks of before this was logged tell how many models were done."""
+    return bool(look.get("as_planned", look.get("n_done") == look.get("n_models")))
 
 
 def _declared_deltas(run: Run) -> list[float]:
@@ -77,17 +108,6 @@ def _own(run: Run, using: Setup) -> list[str]:
             return [f"{own.name} was given with other parameters than its class has by itself"]
         if own.code is None or run.declaration.content["code"].get(own.name) != own.code:
             return [f"the code of {own.name} is not known to be what it was before results were seen"]
-    return []
-
-
-def _stopping(run: Run) -> list[str]:
-    planned, over = run.plan.n_models, run.n_done + run.n_failed
-    if over < planned:
-        return [f"the run is not finished: {over} of {planned} models have been played"]
-    if run.stop_when is not None:
-        return [f"the run was to stop when its results showed {run.stop_when}"]
-    if run.extended_after_look:
-        return ["the run was extended after its results had been seen"]
     return []
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import ABOVE
 from epsgauge.errors import InvalidInput
 from epsgauge.numbers import number
@@ -14,10 +15,11 @@ from epsgauge.stats import checks
 
 @dataclass(frozen=True)
 class Gate:
-    """Why an audit fails, and what is above a limit but does not count; both are empty where it passes."""
+    """Why an audit fails, what is above a limit but does not count, and why the gate could not have failed at all."""
 
     reasons: tuple[str, ...]
     uncounted: tuple[str, ...]
+    idle: tuple[str, ...] = ()
 
 
 def gate(
@@ -53,4 +55,29 @@ def gate(
         if audit.verdict.kind in ABOVE.values():
             counts = count_estimates or audit.verdict.promise == "guaranteed"
             (reasons if counts else uncounted).append(audit.verdict.sentence)
-    return Gate(tuple(reasons), tuple(uncounted))
+    v = audit.verdict
+    idle = (fail_on and v.kind == "underpowered") or (fail_above is not None and v.largest <= fail_above)
+    most = (f"so few models show at most ε = {v.largest:.3g}",) if idle else ()
+    return Gate(tuple(reasons), tuple(uncounted), most)
+
+
+def gate_all(
+    found: Comparison,
+    *,
+    fail_above: float | None = None,
+    fail_on: Literal["violation"] | None = None,
+    count_estimates: bool = False,
+) -> Gate:
+    """Hold each run of a comparison against the same gates: all that is said of any of them, after its label."""
+    said: list[tuple[str, Gate]] = []
+    for run in found.runs:
+        try:
+            one = gate(run.audit, fail_above=fail_above, fail_on=fail_on, count_estimates=count_estimates)
+        except InvalidInput as error:
+            raise InvalidInput(f"{run.label}: {error}") from None
+        said.append((run.label, one))
+
+    def of(name: str) -> tuple[str, ...]:
+        return tuple(f"{label}: {text}" for label, one in said for text in getattr(one, name))
+
+    return Gate(of("reasons"), of("uncounted"), of("idle"))

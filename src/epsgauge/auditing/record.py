@@ -112,6 +112,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "method": verdict.method,
         "meaning": verdict.meaning,
         "promise": verdict.promise,
+        "assumptions": list(verdict.assumptions),
         "level": verdict.level,
         "delta": verdict.delta,
         "bound": verdict.bound,

@@ -11,6 +11,7 @@ from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.claim import Claim, NoClaim
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.facts import GAUSSIAN_CURVE
 from epsgauge.methods.method import Method
 from epsgauge.methods.power import POWER
 from epsgauge.methods.rows import bound_of
@@ -46,6 +47,7 @@ class Verdict:
     label: str
     meaning: str
     promise: Kind  # of the bound, in this audit
+    assumptions: tuple[str, ...]  # of the bound; of one of μ those of μ, not of the ε that it is worth
     level: float
     delta: float  # of the claim; without one, of the audit
     bound: float
@@ -112,6 +114,12 @@ class Verdict:
         return tuple(text for text in (*found, PROMISE[self.promise], OPPOSITE if self.folded else "") if text)
 
     @property
+    def brief(self) -> str:
+        """The ruling and the bound, on one line."""
+        at = f"{self.label}, {self.promise}, level {self.level:g}, δ = {self.delta:g}, {self.adjacency}"
+        return f"{self.kind}, ε ≥ {number(self.bound)} ({at})"
+
+    @property
     def sentence(self) -> str:
         """The whole verdict: head, finding, details and caveats."""
         return " ".join([f"{self.head}: {self.finding}", *self.details, *self.caveats])
@@ -144,6 +152,7 @@ def verdict(
         label=method.label,
         meaning=method.meaning,
         promise=promise,
+        assumptions=tuple(text for text in method.assumptions if text != GAUSSIAN_CURVE),
         level=level,
         delta=at["delta"],
         bound=bound,

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn, Kind, kind_of, tell
 from epsgauge.cli.terminal import AsJson, console, print_json
 from epsgauge.errors import InvalidInput
 
 if TYPE_CHECKING:
     from epsgauge.auditing.audit import Audit
-
-
-class Kind(StrEnum):
-    violation = "violation"
 
 
 Delta = Annotated[float | None, typer.Option(help="δ at which to estimate ε.")]
@@ -48,13 +44,6 @@ SameData = Annotated[
 ]
 TargetFpr = Annotated[float | None, typer.Option(help="Choose the rule with this FPR.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
-FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit with 1 if the lower bound is above EPS.")]
-FailOn = Annotated[Kind | None, typer.Option(help="Exit with 1 if the verdict is this.")]
-CountEstimates = Annotated[
-    bool, typer.Option("--count-estimates", help="Let gates count bounds that are not guaranteed too.")
-]
-
-REFUSED = 1
 
 
 def audit(
@@ -135,23 +124,13 @@ def judged(
     from epsgauge.auditing.gate import gate
     from epsgauge.reporting.audit import show, show_noise
 
-    wanted: Literal["violation"] | None = None if fail_on is None else "violation"
-    said = gate(found, fail_above=fail_above, fail_on=wanted, count_estimates=count_estimates)
-    reasons = list(said.reasons)
+    said = gate(found, fail_above=fail_above, fail_on=kind_of(fail_on), count_estimates=count_estimates)
     noise = found.effective_noise() if curve else None
     if as_json:
         of_noise = {} if noise is None else {"noise": asdict(noise)}
-        print_json({**found.to_json(), "gate": reasons, **of_noise})
+        print_json({**found.to_json(), "gate": said.reasons, **of_noise})
     else:
         show(found, console())
         if noise is not None:
             show_noise(noise, console())
-    for reason in reasons:
-        typer.echo(f"gate: {reason}", err=True)
-    for reason in said.uncounted:
-        typer.echo(f"! not counted, since it is not guaranteed (--count-estimates counts it): {reason}", err=True)
-    largest = found.verdict.largest
-    if (fail_on and found.verdict.kind == "underpowered") or (fail_above is not None and largest <= fail_above):
-        typer.echo(f"! this gate could not have failed: so few models show at most ε = {largest:.3g}", err=True)
-    if reasons:
-        raise typer.Exit(REFUSED)
+    tell(said)

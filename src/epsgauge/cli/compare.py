@@ -1,4 +1,4 @@
-"""`epsgauge compare`: the posteriors of several runs beside each other."""
+"""`epsgauge compare`: several runs beside each other, and a gate over all of them where one is wanted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn, kind_of, tell
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, console, print_json
 
@@ -26,12 +27,23 @@ def compare(
     ] = Rule.shared,
     percentile: Annotated[float | None, typer.Option(help="Use this percentile, fixed beforehand.")] = None,
     target_fpr: Annotated[float | None, typer.Option(help="Choose the rule with this FPR instead.")] = None,
+    family_wise: Annotated[
+        bool,
+        typer.Option("--family-wise", help="Divide the level among the runs, so that all verdicts hold together."),
+    ] = False,
+    fail_above: FailAbove = None,
+    fail_on: FailOn = None,
+    count_estimates: CountEstimates = False,
     figure: Annotated[Path | None, typer.Option(help="Also draw the CDFs to this .svg file.")] = None,
     report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare runs: their intervals, and the largest difference of each CDF from the first."""
+    """Compare runs: their intervals, their verdicts, and the largest difference of each CDF from the first.
+
+    A gate fails if any of the runs does.
+    """
     from epsgauge.auditing.compare import compare as compare_runs
+    from epsgauge.auditing.gate import gate_all
     from epsgauge.reporting.compare import show
     from epsgauge.reporting.report import checked
     from epsgauge.reporting.report import report as write
@@ -40,8 +52,13 @@ def compare(
     if report is not None:
         checked(report)  # before the look, which is logged
     found = compare_runs(
-        [Run.open(folder) for folder in folders], rule=rule.value, percentile=percentile, target_fpr=target_fpr
+        [Run.open(folder) for folder in folders],
+        rule=rule.value,
+        percentile=percentile,
+        target_fpr=target_fpr,
+        family_wise=family_wise,
     )
+    said = gate_all(found, fail_above=fail_above, fail_on=kind_of(fail_on), count_estimates=count_estimates)
     if figure is not None:
         from epsgauge.figures.charts import chart
 
@@ -49,10 +66,11 @@ def compare(
     if report is not None:
         write(found, out=report)
     if as_json:
-        print_json(found.to_json())
-        return
-    show(found, console())
+        print_json({**found.to_json(), "gate": said.reasons})
+    else:
+        show(found, console())
     if figure is not None:
         typer.echo(f"figure: {figure}", err=True)
     if report is not None:
         typer.echo(f"report: {report}", err=True)
+    tell(said)

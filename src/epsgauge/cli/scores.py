@@ -12,10 +12,7 @@ from epsgauge.cli.audit import (
     ClaimedDelta,
     ClaimedEps,
     ClaimedMu,
-    CountEstimates,
     Delta,
-    FailAbove,
-    FailOn,
     FitPairs,
     Level,
     PooledGuesses,
@@ -27,6 +24,7 @@ from epsgauge.cli.audit import (
     judged,
     rule_of,
 )
+from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson
 from epsgauge.errors import InvalidInput

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from epsgauge.scores.said import Bits
+from epsgauge.stats.families import Mu
 from epsgauge.stats.interval import Kind
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ FAIR_BITS = "each bit is a fair coin that enters one model only"
 RULE_FIXED = "the attack's rule was not chosen on these samples"
 NUMBER_FIXED = "the number of samples was fixed beforehand"
 DELTA_FIXED = "δ was fixed beforehand"
+GAUSSIAN_CURVE = f"for ε, but not to refute a claim of μ: {Mu.assumption}"
 # What goes without saying, and is not listed: of every method, of every guaranteed one (two), of those that take the
 # pairs of one model as independent samples, and of those that take one pair of each model.
 AS_DECLARED = "attack, rule and code are those that were declared"

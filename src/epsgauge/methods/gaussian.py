@@ -10,7 +10,7 @@ from epsgauge.bounds.gaussian import gaussian_bound
 from epsgauge.methods.clopper_pearson import ClopperPearson
 from epsgauge.methods.counted import OfCounts, covering
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import INDEPENDENT, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.facts import GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.methods.method import WHEN_STOPPED, Asked, Found
 from epsgauge.methods.power import tally_at_power_of_posterior
 from epsgauge.stats import region
@@ -29,8 +29,8 @@ class Gaussian(OfCounts):
     colour = "green"
     dashes = (5, 2)
     promise = "guaranteed"
-    meaning = "an exact bound of μ, and the ε that it is worth, where the trade-off curve is that of Gaussian DP"
-    assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, str(Mu.assumption))
+    meaning = "an exact bound of μ, and the ε that it is worth under Gaussian DP"
+    assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, GAUSSIAN_CURVE)
     one_pair = True
     of_claimed_mu = True
     instead = WHEN_STOPPED
@@ -62,7 +62,7 @@ class Gaussian(OfCounts):
         low, tallied = self.mu(evidence, level=(1 + level) / 2), evidence.one_each
         high, posterior = covering(ClopperPearson(), tallied, level=level, family=Mu())[1], estimate_mu(tallied.guesses)
         ends = posterior.interval(level)
-        says = f"μ in [{low:.3g}, {high:.3g}]; credible [{ends.low:.3g}, {ends.high:.3g}]"
+        says = f"ε under Gaussian DP, of μ in [{low:.3g}, {high:.3g}]; credible [{ends.low:.3g}, {ends.high:.3g}]"
         return Found(_worth(low, delta), _worth(high, delta), before=says)
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:

@@ -7,10 +7,10 @@ from typing import ClassVar
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.one_run import one_run_fdp_eps, one_run_fdp_mu
 from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.facts import GAUSSIAN_CURVE
 from epsgauge.methods.method import Asked, Found, Method
 from epsgauge.methods.pooled import OfGuesses
 from epsgauge.stats import region
-from epsgauge.stats.families import Mu
 
 
 class OneRun(OfGuesses):
@@ -43,7 +43,7 @@ class OneRun(OfGuesses):
 class OneRunGaussian(OneRun):
     """The form for claims stated as μ: the curve is that of Gaussian DP, and ε is what μ is worth."""
 
-    assumptions: ClassVar[tuple[str, ...]] = (*OfGuesses.assumptions, str(Mu.assumption))
+    assumptions: ClassVar[tuple[str, ...]] = (*OfGuesses.assumptions, GAUSSIAN_CURVE)
 
     def bound(self, guesses: Guesses, *, delta: float, level: float) -> float:
         return float(region.gaussian_eps(one_run_fdp_mu(guesses, level=level), delta=delta))
@@ -54,4 +54,8 @@ class OneRunGaussian(OneRun):
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         mu = self.mu(evidence, level=(1 + level) / 2)
         low = float(region.gaussian_eps(mu, delta=delta))
-        return Found(low, before=f"of {evidence.which.said(evidence.guesses)}", after=f"μ of at least {mu:.3g}")
+        return Found(
+            low,
+            before=f"of {evidence.which.said(evidence.guesses)}",
+            after=f"ε under Gaussian DP, of μ of at least {mu:.3g}",
+        )

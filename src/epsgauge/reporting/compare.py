@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.compare import Comparison
-from epsgauge.numbers import interval_text, short
+from epsgauge.numbers import interval_text, level_percent, short
 from epsgauge.reporting import layout
 
 
@@ -18,7 +18,7 @@ def show(found: Comparison, console: Console) -> None:
     console.print(title)
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
     table.add_column("", overflow="fold")
-    for name in ("m", "N", "FNR", "FPR", f"Bayesian {found.level:.0%}", "promise", "median", "CDF vs first"):
+    for name in ("m", "N", "FNR", "FPR", f"Bayesian {level_percent(found.level)}", "promise", "median", "CDF vs first"):
         table.add_column(name, no_wrap=True, justify="right" if name in ("m", "N", "FNR", "FPR") else "left")
     for i, run in enumerate(found.runs):
         tally = run.audit.judged.tally
@@ -34,4 +34,8 @@ def show(found: Comparison, console: Console) -> None:
             "" if i == 0 else f"{run.difference:.3f}",
         )
     console.print(table)
+    for run in found.runs:
+        console.print(layout.hanging("verdict   ", f"{run.label}: {run.audit.verdict.brief}", "dim"))
+    if found.family.sentence:
+        console.print(layout.hanging("together  ", found.family.sentence, "dim"))
     layout.warnings(dict.fromkeys(f"{run.label}: {text}" for run in found.runs for text in run.audit.warnings), console)

@@ -12,7 +12,7 @@ from epsgauge.auditing.verdict import OWNER
 from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
-from epsgauge.numbers import interval_text, likely, number, percent, short
+from epsgauge.numbers import interval_text, level_percent, likely, number, percent, short
 from epsgauge.reporting import layout, record
 from epsgauge.reporting.estimate import Answer
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
@@ -94,7 +94,7 @@ def of_counts(answer: Answer) -> Page:
 
 def of_comparison(found: Comparison) -> Page:
     labels = ", ".join(run.label for run in found.runs[1:])
-    first, level = found.runs[0], _percent(found.level)
+    first, level = found.runs[0], level_percent(found.level).replace(" ", "\u00a0")
     largest = max(found.runs[1:], key=lambda run: run.difference)
     columns = (
         "m",
@@ -117,7 +117,7 @@ def of_comparison(found: Comparison) -> Page:
         title="Comparison of runs",
         name=f"{first.label} against {labels}",
         about=(f"ε at δ = {found.delta:g}", f"adjacency {found.adjacency}: {NEIGHBOURS[found.adjacency]}", found.rule),
-        answer=Answered("comparison", "", headline),
+        answer=Answered("comparison", "", headline, found.family.sentence),
         numbers=(),
         methods=None,
         tallies=(),
@@ -156,7 +156,7 @@ def bound_label(audit: Audit) -> str:
     """What the verdict's bound is, in a few words."""
     v = audit.verdict
     at = "" if v.delta == audit.settings.delta else f", at the claim's δ = {v.delta:.3g}"
-    gaussian = "" if v.mu is None else ", if the mechanism is Gaussian DP"
+    gaussian = "" if v.mu is None else ", ε under Gaussian DP"
     return f"{v.label}, one-sided {_percent(v.level)}, {v.promise}{at}{gaussian}"
 
 

@@ -40,8 +40,9 @@ def of_comparison(found: Comparison) -> list[str]:
     first, second = (run.audit for run in found.runs[:2])
     folders = [str(run.audit.run.path) for run in found.runs if run.audit.run is not None]
     if first.run is not None:
-        given = differing(first.run.plan.audit, first.settings)
+        given = differing(first.run.plan.audit, _asked(found))
         if set(given) - {"rule", *OF_A_RULE}:
+            given |= {"family_wise": True} if found.family.divided else {}
             source = f"[{', '.join(f'eg.Run.open({folder!r})' for folder in folders)}]"
             return [_python(source, given, "compare")]
     words = ["epsgauge", "compare", *folders]
@@ -52,6 +53,7 @@ def of_comparison(found: Comparison) -> list[str]:
         words += ["--rule", "best"]
     if first.settings.target_fpr is not None:
         words += ["--target-fpr", f"{first.settings.target_fpr!r}"]
+    words += ["--family-wise"] if found.family.divided else []
     return [shlex.join([*words, "--report", "report.html"])]
 
 
@@ -84,6 +86,15 @@ def differing(base: AuditSettings, used: AuditSettings) -> dict[str, Any]:
         return given if changed(base, given) == used else new
     except ValueError:
         return new
+
+
+def _asked(found: Comparison) -> AuditSettings:
+    """The settings of the first run, with levels as they were before they were divided."""
+    settings, n = found.runs[0].audit.settings, found.family.n
+    if not found.family.divided:
+        return settings
+    whole = {name: round(1 - n * (1 - getattr(settings, name)), 12) for name in ("level", "verdict_level")}
+    return settings.model_copy(update=whole)
 
 
 def _of_scores(audit: Audit) -> list[str]:

@@ -18,14 +18,15 @@ _CHANNELS = """CREATE TABLE channels (
     place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, dtype TEXT NOT NULL,
     shape TEXT NOT NULL
 )"""
-# Both are only ever added to. `own` and `content` are JSON; time and n_done are NULL where an earlier schema kept none.
+# Both are only ever added to. `own` and `content` are JSON; `as_planned` says whether all models were over and their
+# number had been fixed before. It, time and n_done are NULL where an earlier schema kept none.
 _DECLARATIONS = """CREATE TABLE declarations (
     id INTEGER PRIMARY KEY, time TEXT, n_done INTEGER, n_looks INTEGER NOT NULL, content TEXT NOT NULL,
     digest TEXT NOT NULL
 )"""
 LOOKS = """CREATE TABLE IF NOT EXISTS looks (
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, n_done INTEGER NOT NULL, n_models INTEGER NOT NULL,
-    own TEXT
+    as_planned INTEGER, own TEXT
 )"""
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",

@@ -34,7 +34,7 @@ FILE = "store.sqlite"
 _ARRAY_TYPES = ("<i8", "<f8", "|u1")
 _MOMENT = 0.25  # seconds in which models of a group are written
 _BUSY_SECONDS = 30  # how long to wait for a reader on a network file system
-_ADD_LOOK = "INSERT INTO looks (time, kind, n_done, n_models, own) VALUES (?, ?, ?, ?, ?)"
+_ADD_LOOK = "INSERT INTO looks (time, kind, n_done, n_models, as_planned, own) VALUES (?, ?, ?, ?, ?, ?)"
 _LOOK_SECONDS = 5  # how long a reader waits to log a look; a run holds the store for milliseconds
 
 
@@ -208,10 +208,8 @@ class Store:
 
     def looks(self) -> list[dict[str, Any]]:
         """Every look at results that was logged, the oldest first."""
-        rows = self._rows("SELECT time, kind, n_done, n_models, own FROM looks ORDER BY id")
-        names = ("time", "kind", "n_done", "n_models")
-        inside = [dict(zip(names, row, strict=False)) | ({"own": json.loads(row[4])} if row[4] else {}) for row in rows]
-        return [*(read_looks(self.file.parent) if self._schema < SCHEMA else ()), *inside]
+        rows = self._rows("SELECT time, kind, n_done, n_models, as_planned, own FROM looks ORDER BY id")
+        return [*(read_looks(self.file.parent) if self._schema < SCHEMA else ()), *map(_look_of, rows)]
 
     @staticmethod
     def log_look(file: Path, look: Mapping[str, Any]) -> bool:
@@ -381,7 +379,17 @@ def _row_of(look: Mapping[str, Any]) -> tuple[Any, ...]:
     """One that another version wrote may lack something."""
     own = look.get("own")
     texts, counts = (str(look.get(key, "")) for key in ("time", "kind")), (look.get(k) for k in ("n_done", "n_models"))
-    return (*texts, *(n if isinstance(n, int) else 0 for n in counts), json.dumps(own) if own else None)
+    planned = look.get("as_planned")
+    numbers = (*(n if isinstance(n, int) else 0 for n in counts), None if planned is None else int(bool(planned)))
+    return (*texts, *numbers, json.dumps(own) if own else None)
+
+
+def _look_of(row: tuple[Any, ...]) -> dict[str, Any]:
+    """As it was logged: without what was not known."""
+    look = dict(zip(("time", "kind", "n_done", "n_models"), row, strict=False))
+    planned, own = row[4:]
+    look |= {} if planned is None else {"as_planned": bool(planned)}
+    return look | ({"own": json.loads(own)} if own else {})
 
 
 def _blob(array: Floats | Ints, dtype: str) -> bytes:

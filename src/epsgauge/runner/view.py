@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import damaged, unharmed
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.arrays import Ints
+
+Looks = Sequence[Mapping[str, Any]]  # at results, the oldest first
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +107,16 @@ class Run(Displayed):
         return self.n_done >= self.plan.n_models
 
     @property
+    def unplanned(self) -> str | None:
+        """Why the number of models is not one that was fixed before results were seen; None where it is."""
+        planned, over = self.plan.n_models, self.n_done + self.n_failed
+        if over < planned:
+            return f"the run is not finished: {over} of {planned} models have been played"
+        if self.stop_when is not None:
+            return f"the run was to stop when its results showed {self.stop_when}"
+        return "the run was extended after its results had been seen" if self.extended_after_look else None
+
+    @property
     def failed_models(self) -> Ints:
         return np.array([failure.index for failure in self.failed], dtype=np.int64)
 
@@ -128,7 +140,8 @@ class Run(Displayed):
 
     def log_look(self, kind: str, own: list[dict[str, Any]] | None = None) -> bool:
         """Record that results were seen, and by which code of the user's; False where the store cannot be written."""
-        look = {"kind": kind, "n_done": self.n_done, "n_models": self.plan.n_models, "own": own}
+        counts = {"n_done": self.n_done, "n_models": self.plan.n_models}
+        look = {"kind": kind, **counts, "as_planned": self.unplanned is None, "own": own}
         return Store.log_look(self.path / FILE, look)
 
     def status(self) -> dict[str, Any]:
@@ -166,16 +179,16 @@ class Results:
     """What an audit reads of a run."""
 
     signals: Signals
-    n_looks: int  # that were logged before
+    looks: Looks  # that were logged before
 
 
 def results_of(run: Run) -> Results:
     """Of the models that were done when the run was opened. Whoever shows them logs a look."""
     with _store(run.path) as store:
-        signals, n_looks = store.signals(run.plan.game), len(store.looks())
+        signals, looks = store.signals(run.plan.game), store.looks()
     if not np.array_equal(signals.models, run.done):
         signals = signals[np.isin(signals.models, run.done)]
-    return Results(signals, n_looks)
+    return Results(signals, looks)
 
 
 def unlogged(folder: Path) -> str:

@@ -1,0 +1,40 @@
+"""The gates of `audit`, `scores` and `compare`: their options, and what they say before a command ends with 1."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from epsgauge.auditing.gate import Gate
+
+
+class Kind(StrEnum):
+    violation = "violation"
+
+
+FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit with 1 if the lower bound is above EPS.")]
+FailOn = Annotated[Kind | None, typer.Option(help="Exit with 1 if the verdict is this.")]
+CountEstimates = Annotated[
+    bool, typer.Option("--count-estimates", help="Let gates count bounds that are not guaranteed too.")
+]
+
+REFUSED = 1
+
+
+def kind_of(fail_on: Kind | None) -> Literal["violation"] | None:
+    return None if fail_on is None else "violation"
+
+
+def tell(said: Gate) -> None:
+    """Say on standard error what a gate says, and end where it fails."""
+    for reason in said.reasons:
+        typer.echo(f"gate: {reason}", err=True)
+    for reason in said.uncounted:
+        typer.echo(f"! not counted, since it is not guaranteed (--count-estimates counts it): {reason}", err=True)
+    for reason in said.idle:
+        typer.echo(f"! this gate could not have failed: {reason}", err=True)
+    if said.reasons:
+        raise typer.Exit(REFUSED)
