@@ -62,7 +62,8 @@ def evidence_of(run: Run, judged: Judged, cut: int) -> Evidence:
     failed = tuple(Failed(f.index, f.bits[chose:]) for f in run.failed if f.index >= cut)
     missing = np.setdiff1d(np.arange(run.plan.n_models), np.union1d(run.done, run.failed_models))
     end = float(missing[0]) if len(missing) else math.inf
-    return Evidence(judged, failed, 0.0 if isinstance(judged.choice, Split) and end < cut else end)
+    in_order = 0.0 if isinstance(judged.choice, Split) and end < cut else end
+    return Evidence(judged, failed, in_order, coins=True)
 
 
 def choice_of(

@@ -75,6 +75,7 @@ class Evidence:
     failed: Sequence[Failed] = ()
     complete_below: float = math.inf  # models from this number on do not count in order: one before them is missing
     counting: Counting = field(default_factory=Counting)
+    coins: bool = False  # whether the bits are known to be fair coins, as those of a run are
     chosen: Which | None = None  # which guesses count, where that has been decided
     chosen_by: Evidence | None = None  # or the evidence that decides it
 
@@ -92,7 +93,7 @@ class Evidence:
         if not which.tallied and which.number is None:  # the rows that choose the rule would say how many
             which = Which()
         whole = cls.of_scores(Scores(model, pair, bit, bit.astype(np.float64), adjacency), 0.5)
-        return replace(whole, counting=counting, chosen=which)
+        return replace(whole, counting=counting, chosen=which, coins=True)
 
     @property
     def scores(self) -> Scores:
