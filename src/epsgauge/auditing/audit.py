@@ -27,7 +27,7 @@ from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.methods.facts import NO_PROOF, Facts, Lost, left
 from epsgauge.methods.method import Method
 from epsgauge.methods.rows import MethodRow, row_of
-from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
+from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, SHARPEST, default_method, judging
 from epsgauge.numbers import number
 from epsgauge.references import users_code
 from epsgauge.runner.view import Run
@@ -345,7 +345,8 @@ def _cautions(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -
     low = {row.method: row.low for row in rows}
     proven = [row.low for row in rows if row.promise == "guaranteed" and Mu.assumption not in row.assumptions]
     highest = max([low[BASELINE.name], *proven])
-    return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest)
+    exact = next((row.tally for row in rows if row.method == SHARPEST.name), None)
+    return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest, exact=exact)
 
 
 def _failures(judged: Sequence[Failed], models: Models) -> list[str]:
