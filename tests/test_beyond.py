@@ -1,6 +1,7 @@
 """Bounds of an audit that need more than counts: pooled guesses, models in order, all thresholds; stopping a run."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from epsgauge.bounds.exact import exact_lower_bound
 from epsgauge.bounds.guesses import guesses_of
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.simultaneous import simultaneous_lower_bound
+from epsgauge.bounds.surest import surest_lower_bound
 from epsgauge.cli.run import watched
 from epsgauge.errors import InvalidInput
+from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.run import run
 from epsgauge.runner.view import Run
@@ -159,14 +162,36 @@ def test_a_rule_chosen_on_the_same_data_has_its_own_bound(tmp_path):
     done = played(declared, tmp_path / "a")
     a = audit_run(done)
     assert (a.verdict.method, a.verdict.promise) == ("simultaneous", "guaranteed")
-    scores, failed = a.judged.judged, [int(f.bits[0]) for f in done.failed]
-    assert len(failed) == len(FAILING)
-    ins = [*scores.score[scores.bit == 1], *[-9.0] * sum(failed)]
-    outs = [*scores.score[scores.bit == 0], *[9.0] * (len(failed) - sum(failed))]
-    found = simultaneous_lower_bound(ins, outs, delta=a.verdict.delta, level=0.99, directions="high").low
-    assert a.verdict.bound == pytest.approx(found)
+    scores = a.judged.judged
+    assert len(done.failed) == len(FAILING)
+    found = surest_lower_bound(scores.score, scores.bit, delta=a.verdict.delta, level=0.99, unseen=len(FAILING))
+    assert a.verdict.bound == found.low
     assert a.verdict.bound <= a.verdict.largest
     assert 0 < a.verdict.detectable < a.verdict.largest
+    assert FAIR_BITS in a["simultaneous"].assumptions
+    assert f"{len(FAILING)} pairs of failed models count as wrong guesses" in a["simultaneous"].note
+
+
+def test_all_pairs_of_a_model_count_where_bits_are_coins(tmp_path):
+    a = audit_run(played(pairs_plan(4, audit={"rule": "same-data"}), tmp_path / "a"))
+    row, judged = a["simultaneous"], a.judged.judged
+    assert (row.promise, row.counts, row.tally.n_samples) == ("guaranteed", "all judged pairs", len(judged))
+    found = surest_lower_bound(judged.score, judged.bit, delta=1e-5, level=0.95)
+    assert row.low == found.low > 0
+    assert f"of the {found.n_guesses // 2} highest scores, guessed b = 1, and as many of the lowest" in row.note
+
+
+def test_a_table_of_scores_has_the_sharper_form_if_its_bits_are_said_to_be_coins():
+    scores = responses(3.0, 200)
+    row = audit(scores, rule="same-data")["simultaneous"]
+    assert row.low == surest_lower_bound(scores.score, scores.bit, delta=1e-5, level=0.95).low
+    assert (row.promise, FAIR_BITS in row.assumptions) == ("guaranteed", True)
+    ins, outs = (scores.score[scores.bit == bit] for bit in (1, 0))
+    bands = simultaneous_lower_bound(ins, outs, delta=1e-5, level=0.95, directions="high").low
+    for bits in ("dealt", "unknown"):
+        row = audit(replace(scores, bits=bits), rule="same-data")["simultaneous"]
+        assert (row.low, row.promise) == (bands, "guaranteed")
+        assert INDEPENDENT in row.assumptions
 
 
 # Stopping

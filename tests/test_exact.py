@@ -10,7 +10,7 @@ from scipy import special, stats
 import epsgauge as eg
 from epsgauge.bounds import exact
 from epsgauge.bounds.cells import Rectangle, Tail, improbable
-from epsgauge.bounds.exact import exact_lower_bound
+from epsgauge.bounds.exact import exact_lower_bound, lower_with_one_error_fewer
 from epsgauge.bounds.gaussian import gaussian_bound
 from epsgauge.bounds.ordering import EpsOrdering
 from epsgauge.bounds.outcomes import DownSet, window
@@ -316,6 +316,21 @@ def test_levels_and_extremes(delta):
     assert values[0] > 2
     assert bound(80, 90, 0, 2, delta=1 - 1e-9) == 0
     assert bound(200, 1, 0, 0, level=0.9, delta=0.3) == 0 < bound(200, 1, 0, 0, level=0.9, delta=0.0)
+
+
+def test_where_one_error_fewer_gives_less_is_found():
+    """Against both neighbours of every outcome of a table in which it happens, and of one in which it does not."""
+    found = []
+    for (n1, n0), most in (((2, 40), 14), ((6, 6), 6)):
+        low = {(fn, fp): bound(n1 - fn, n0 - fp, fp, fn) for fn in range(n1 + 1) for fp in range(most + 1)}
+        for (fn, fp), here in low.items():
+            got = lower_with_one_error_fewer(eg.Tally(tp=n1 - fn, tn=n0 - fp, fp=fp, fn=fn), delta=1e-5, level=0.95)
+            neighbours = {"miss": low.get((fn - 1, fp), 99.0), "false alarm": low.get((fn, fp - 1), 99.0)}
+            lower = [(name, x) for name, x in neighbours.items() if x < here - exact.VISIBLE]
+            assert got == (lower[0] if lower and fn / n1 + fp / n0 < 1 else None)
+            found += [(n1, fn, fp, got[0])] if got else []
+    assert (2, 0, 9, "false alarm") in found
+    assert all(n1 == 2 for n1, *_ in found)
 
 
 def test_many_trials_fall_back_on_clopper_pearson():

@@ -163,6 +163,17 @@ def test_a_lower_end_above_zero_is_no_proof():
     assert "no proof of a leak" not in warnings_of(tp=31, tn=996, fp=5, fn=968)
 
 
+def test_one_error_fewer_gives_less():
+    def said(**cells):
+        rows = eg.intervals(eg.Tally(**cells), delta=1e-5, level=0.9, methods=["bayes", "clopper-pearson", "exact"])
+        return " ".join(cautions_of(rows))
+
+    found = "The exact lower bound is 0.358, and with one false alarm fewer it would be 0.24. Both are guaranteed"
+    assert found in said(tp=2, tn=183, fp=17, fn=2)
+    assert "fewer it would be" not in said(tp=2, tn=184, fp=16, fn=2)
+    assert "fewer it would be" not in warnings_of(tp=2, tn=183, fp=17, fn=2)  # where no exact bound is shown
+
+
 def test_a_good_tally_has_no_warning():
     assert warnings_of(tp=31, tn=996, fp=5, fn=968) == ""
 

@@ -61,6 +61,7 @@ TABLES = [
 ]
 NO_COINS = [
     *((name, {"claimed_eps": 0.3, **SUBSTITUTE}, bits) for name in ("one", "four") for bits in ("dealt", "unknown")),
+    *((name, {"rule": "same-data", "claimed_eps": 0.3, **SUBSTITUTE}, "dealt") for name in ("one", "four")),
     ("few-models", PAIRS, "unknown"),
     ("dealt", MU, "dealt"),
 ]

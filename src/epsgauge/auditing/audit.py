@@ -30,7 +30,7 @@ from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.methods.facts import GAUSSIAN_CURVE, NO_PROOF, NOT_COINS, Facts, Lost, left
 from epsgauge.methods.method import Method
 from epsgauge.methods.rows import MethodRow, row_of
-from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, default_method, judging
+from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, SHARPEST, default_method, judging
 from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.scores.rules import default_fit, judge
@@ -264,7 +264,7 @@ class _Case:
 
     def judge(self, delta: float, *, by_mu: bool) -> tuple[Method, tuple[str, ...]]:
         """Who judges at this δ, and what must be said about it."""
-        asked = self.settings.asked(self.pairs_per_model, coins=self.evidence.scores.bits == "coins")
+        asked = self.settings.asked(self.pairs_per_model, coins=self.evidence.coins)
         asked, named = replace(asked, by_mu=by_mu), self.using.method
         method = default_method(asked) if named is None or (named.of_claimed_mu and not by_mu) else named
         return judging(method, self.facts(delta), delta=delta)
@@ -394,7 +394,8 @@ def _cautions(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -
     low = {row.method: row.low for row in rows}
     proven = [row.low for row in rows if row.promise == "guaranteed" and GAUSSIAN_CURVE not in row.assumptions]
     highest = max([low[BASELINE.name], *proven])
-    return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest)
+    exact = next((row.tally for row in rows if row.method == SHARPEST.name), None)
+    return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest, exact=exact)
 
 
 def _failures(judged: Sequence[Failed], models: Models) -> list[str]:

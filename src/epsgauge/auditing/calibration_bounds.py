@@ -45,7 +45,7 @@ class Bounder:
 
     def by_mechanism(self, scenario: Scenario) -> bool:
         """Whether it bounds the ε of the mechanism and not that of the rule."""
-        return self.method.bounds_mechanism(pairs=scenario.pairs)
+        return self._form(scenario.pairs).bounds_mechanism(pairs=scenario.pairs)
 
     def bounds(self, drawn: Draws, delta: float) -> tuple[Floats, Floats]:
         """Of each run: the bound, and the threshold of the rule that it is about."""

@@ -12,6 +12,7 @@ import numpy as np
 from epsgauge.auditing.calibration_sources import Answers, LaplaceScores, NormalScores, Source
 from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.scores.rules import SameData, Split, judge
+from epsgauge.scores.said import Bits
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.counts import Counts
@@ -129,9 +130,10 @@ def _evenly(n1: int, n0: int) -> Ints:
 
 
 def table(bits: Ints, scores: Floats) -> Scores:
-    """One run, as a table of models and their pairs."""
+    """One run, as a table of models and their pairs; several bits of a model are always drawn as coins."""
     models, pairs = np.indices(bits.shape)
-    return Scores(models.ravel(), pairs.ravel(), bits.ravel(), scores.ravel(), "substitute")
+    said: Bits = "coins" if bits.shape[1] > 1 else "unknown"
+    return Scores(models.ravel(), pairs.ravel(), bits.ravel(), scores.ravel(), "substitute", bits=said)
 
 
 def _all() -> Iterator[Scenario]:

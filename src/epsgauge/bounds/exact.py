@@ -25,12 +25,16 @@ from epsgauge.stats.families import EpsAtDelta, Family
 from epsgauge.stats.tally import Tally
 
 Direction = Literal["either", "right"]
+Error = Literal["miss", "false alarm"]
 # With more trials of one kind than this, Clopper-Pearson is used instead: valid, less tight, and instant.
 MAX_TRIALS = 50_000
 # The share of α that pays for ruling out rates far from the observed ones.
 GAMMA_SHARE = 1 / 50
 # How far the bound may lie below what this test could give.
 RESOLUTION = 1e-5
+# A bound that falls by more than this with an error fewer is said to.
+VISIBLE = 0.01
+SEARCHED = 5_000
 # No counts refute more than this: with 50,000 trials e^ε is below 1e9 at any level that is taken.
 LARGEST = 100.0
 # Limits of rates are computed to a relative error of 1e-9 in their probability; they are taken a little wider.
@@ -70,12 +74,41 @@ def exact_lower_bound(
 def _of_counts(cells: tuple[int, ...], delta: float, alpha: float, share: float, direction: Direction) -> float:
     """Kept, as an audit asks for the same bound more than once: in its row, its verdict and its forecast."""
     tp, tn, fp, fn = cells
-    eps = Quantity(
+    tally = Tally(tp=tp, tn=tn, fp=fp, fn=fn)
+    return by_inversion(tally, _eps_at(delta), alpha=alpha, gamma_share=share, direction=direction)
+
+
+def _eps_at(delta: float) -> Quantity:
+    return Quantity(
         ordering=lambda n1, n0, level: EpsOrdering(n1, n0, delta, level),
         region=lambda eps, folded: EpsRegion(eps, delta, folded),
         family=EpsAtDelta(np.array([delta])),
     )
-    return by_inversion(Tally(tp=tp, tn=tn, fp=fp, fn=fn), eps, alpha=alpha, gamma_share=share, direction=direction)
+
+
+def lower_with_one_error_fewer(tally: Tally, *, delta: float, level: float) -> tuple[Error, float] | None:
+    """An error without which the bound would be lower by more than VISIBLE, and that bound; None as a rule.
+
+    The set of plausible rates moves with the counts. An error more can rule out the rates at which little is refuted.
+    Beyond SEARCHED trials of one kind nobody looks.
+
+    >>> lower_with_one_error_fewer(Tally(tp=1, tn=92, fp=8, fn=0), delta=1e-5, level=0.8)
+    ('false alarm', 0.0)
+    """
+    alpha, t = 1.0 - checks.level(level), tally
+    low = exact_lower_bound(t, delta=delta, level=level)
+    if low == 0 or max(int(t.n_positive), int(t.n_negative)) > SEARCHED or float(t.fnr + t.fpr) >= 1:
+        return None
+    fewer: dict[Error, Tally] = {}
+    if t.fn > 0:
+        fewer["miss"] = Tally(tp=t.tp + 1, tn=t.tn, fp=t.fp, fn=t.fn - 1)
+    if t.fp > 0:
+        fewer["false alarm"] = Tally(tp=t.tp, tn=t.tn + 1, fp=t.fp - 1, fn=t.fn)
+    for error, other in fewer.items():
+        test = _test(other, _eps_at(delta), alpha=alpha, gamma_share=GAMMA_SHARE, direction="either")
+        if not test.likely_refutes(max(0.0, low - VISIBLE)):
+            return error, exact_lower_bound(other, delta=delta, level=level)
+    return None
 
 
 def by_inversion(
@@ -88,22 +121,36 @@ def by_inversion(
         return 0.0
     if max(n1, n0) > MAX_TRIALS:
         return by_rectangle(tally, quantity.family, alpha=alpha, direction=direction)
-    ordering = quantity.ordering(n1, n0, 1.0 - alpha)
-    fn, fp, rank = _more_telling(ordering, int(tally.fn), int(tally.fp), direction)
-    gamma = alpha * gamma_share
-    plausible = _plausible(ordering, fn, fp, gamma)
-    folded = direction == "either"
-    tail = _tail(ordering, rank, plausible, both=folded)
-
-    def refuted(theta: float) -> bool:
-        return improbable(tail, quantity.region(theta, folded), plausible, alpha - gamma)
-
-    def likely_refuted(theta: float) -> bool:
-        return seen(tail, quantity.region(theta, folded), plausible) <= alpha - gamma
-
+    test = _test(tally, quantity, alpha=alpha, gamma_share=gamma_share, direction=direction)
     # a θ is refuted if a larger one is, so the largest is all that has to be proven
-    found = _largest(likely_refuted, guess=rank.theta)
-    return found if found == 0 or refuted(found) else _largest(refuted, guess=rank.theta)
+    found = _largest(test.likely_refutes, guess=test.rank.theta)
+    return found if found == 0 or test.refutes(found) else _largest(test.refutes, guess=test.rank.theta)
+
+
+@dataclass(frozen=True)
+class _Test:
+    """What one outcome refutes: θ where the tail has at most this probability at all plausible rates of its region."""
+
+    rank: Rank
+    tail: Tail
+    plausible: Rectangle
+    most: float
+    region: Callable[[float], Region]
+
+    def refutes(self, theta: float) -> bool:
+        return improbable(self.tail, self.region(theta), self.plausible, self.most)
+
+    def likely_refutes(self, theta: float) -> bool:
+        return seen(self.tail, self.region(theta), self.plausible) <= self.most
+
+
+def _test(tally: Tally, quantity: Quantity, *, alpha: float, gamma_share: float, direction: Direction) -> _Test:
+    ordering = quantity.ordering(int(tally.n_positive), int(tally.n_negative), 1.0 - alpha)
+    fn, fp, rank = _more_telling(ordering, int(tally.fn), int(tally.fp), direction)
+    gamma, folded = alpha * gamma_share, direction == "either"
+    plausible = _plausible(ordering, fn, fp, gamma)
+    tail = _tail(ordering, rank, plausible, both=folded)
+    return _Test(rank, tail, plausible, alpha - gamma, lambda theta: quantity.region(theta, folded))
 
 
 def by_rectangle(tally: Tally, family: Family, *, alpha: float, direction: Direction) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
-from epsgauge.stats.arrays import Ints
+from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.tally import Tally
 
 # "fixed": the number of guesses was known before the outputs were seen; "random": the outputs decided it.
@@ -102,20 +102,32 @@ def top_guesses(
 
 def surest_right(scores: ArrayLike, bits: ArrayLike, *, threshold: float, sides: Sides = "both", seed: int = 0) -> Ints:
     """How many of the r surest guesses are right, for every r from 0 on."""
+    s, b = checked_pair(scores, bits)
+    cut = checks.one("threshold", checks.numbers("threshold", threshold))
+    with np.errstate(invalid="ignore"):
+        sure = s if sides == "one" else np.where(s == cut, 0.0, np.abs(s - cut))
+    order = surest_first(sure, seed)
+    said = np.ones(len(s)) if sides == "one" else (s[order] >= cut).astype(np.float64)
+    out: Ints = np.concatenate([[0], np.cumsum(said == b[order])])
+    return out
+
+
+def surest_first(sure: Floats, seed: int) -> Ints:
+    """The rows by falling `sure`, equal ones in an order drawn from the seed."""
+    shuffled = np.random.default_rng([seed, STREAM]).permutation(len(sure))
+    out: Ints = shuffled[np.argsort(-sure[shuffled], kind="stable")]
+    return out
+
+
+def checked_pair(scores: ArrayLike, bits: ArrayLike) -> tuple[Floats, Floats]:
+    """A score and a bit for each row."""
     s, b = checks.numbers("scores", scores), checks.numbers("bits", bits)
     if s.shape != b.shape or s.ndim != 1:
         raise InvalidInput(
             f"scores and bits must be two lists of the same length, but got shapes {s.shape} and {b.shape}."
         )
     checks.within("bits", bits, "0 or 1", (b == 0) | (b == 1))
-    cut = checks.one("threshold", checks.numbers("threshold", threshold))
-    with np.errstate(invalid="ignore"):
-        sure = s if sides == "one" else np.where(s == cut, 0.0, np.abs(s - cut))
-    shuffled = np.random.default_rng([seed, STREAM]).permutation(len(s))
-    order = shuffled[np.argsort(-sure[shuffled], kind="stable")]
-    said = np.ones(len(s)) if sides == "one" else (s[order] >= cut).astype(np.float64)
-    out: Ints = np.concatenate([[0], np.cumsum(said == b[order])])
-    return out
+    return s, b
 
 
 def _cells(tally: Tally) -> tuple[int, int, int, int]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from epsgauge.bounds.exact import exact_lower_bound, lower_with_one_error_fewer
 from epsgauge.methods.intervals import Intervals
-from epsgauge.methods.table import BASELINE, POSTERIOR
+from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
 from epsgauge.stats.posterior import Posterior
 from epsgauge.stats.tally import CELLS, Tally
 
@@ -17,12 +18,15 @@ SMALL_CELL = 5
 def cautions_of(result: Intervals) -> tuple[str, ...]:
     """The warnings that apply to the posterior of one tally and its intervals."""
     credible, proven = (float(result[method.name].low) for method in (POSTERIOR, BASELINE))
-    return cautions(result.posterior, level=result.level, credible=credible, proven=proven)
+    exact = result.posterior.tally if SHARPEST.name in [row.method for row in result] else None
+    return cautions(result.posterior, level=result.level, credible=credible, proven=proven, exact=exact)
 
 
-def cautions(posterior: Posterior, *, level: float, credible: float, proven: float) -> tuple[str, ...]:
+def cautions(
+    posterior: Posterior, *, level: float, credible: float, proven: float, exact: Tally | None
+) -> tuple[str, ...]:
     """The warnings that apply to the posterior of one tally, given the low ends of its credible interval and of the
-    highest guaranteed one at `level`.
+    highest guaranteed one at `level`, and the tally of the exact one where it is shown.
     """
     found = [
         _prior_alone(posterior, level),
@@ -31,6 +35,7 @@ def cautions(posterior: Posterior, *, level: float, credible: float, proven: flo
         _large_delta(posterior),
         _worse_than_chance(posterior.tally),
         _no_proof(posterior, credible, proven),
+        None if exact is None else _fewer_errors(posterior, exact, level),
         None if posterior.family.assumption is None else f"This holds only if {posterior.family.assumption}.",
     ]
     return tuple(text for text in found if text)
@@ -105,3 +110,16 @@ def _no_proof(posterior: Posterior, credible: float, proven: float) -> str | Non
     if posterior.quantity == "eps":
         text += " Where nothing leaks and δ is small, the Bayesian lower end is above 0 in practically every run."
     return text
+
+
+def _fewer_errors(posterior: Posterior, tally: Tally, level: float) -> str | None:
+    delta, side = float(posterior.family.parameter), 1.0 - (1.0 - level) / 2.0
+    found = lower_with_one_error_fewer(tally, delta=delta, level=side)
+    if found is None:
+        return None
+    error, low = found
+    here = exact_lower_bound(tally, delta=delta, level=side)
+    return (
+        f"The exact lower bound is {here:.3g}, and with one {error} fewer it would be {low:.3g}. Both are guaranteed: "
+        "the rates that are ruled out beforehand depend on the counts, and with one error more they can be more."
+    )

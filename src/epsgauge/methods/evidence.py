@@ -91,12 +91,17 @@ class Evidence:
         which = Which(counting.guessed or "all", number=counting.number)
         if not which.tallied and which.number is None:  # the rows that choose the rule would say how many
             which = Which()
-        whole = cls.of_scores(Scores(model, pair, bit, bit.astype(np.float64), adjacency), 0.5)
+        whole = cls.of_scores(Scores(model, pair, bit, bit.astype(np.float64), adjacency, bits="coins"), 0.5)
         return replace(whole, counting=counting, chosen=which)
 
     @property
     def scores(self) -> Scores:
         return self.judged.judged
+
+    @property
+    def coins(self) -> bool:
+        """Whether each bit is said to be a fair coin of its own."""
+        return self.scores.bits == "coins"
 
     @property
     def threshold(self) -> float:

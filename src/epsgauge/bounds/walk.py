@@ -1,0 +1,63 @@
+"""How likely a walk of right and wrong guesses is to reach one of several goals, and how much one guess can change it.
+
+Each step is right with the probability q = e^ε/(1 + e^ε), whatever was before. A goal says: so many right among the
+first n. `docs/guarantees.md` has the proofs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.binomial import log_mass
+
+# Mass below this at either end of a distribution is not followed; it counts as having reached a goal.
+TINY = 1e-17
+# What is computed is at most so much too small, up to 1e7 steps.
+ROUNDING = 1e-5
+
+
+def reached(sizes: Ints, goals: Ints, eps: float) -> float:
+    """The probability, rounded up, that for some i at least goals[i] of the first sizes[i] steps are right.
+
+    >>> round(reached(np.array([1, 2]), np.array([2, 2]), 0.0), 4)
+    0.25
+    """
+    wrong = float(special.expit(-eps))
+    alive, fewest = np.ones(1), 0  # the probability of each count that has reached none, and the first of these counts
+    out, before = 0.0, 0
+    for size, goal in zip(sizes.tolist(), goals.tolist(), strict=True):
+        steps, before = size - before, size
+        right = np.arange(steps + 1.0)
+        mass, dropped, first = _without_tails(np.exp(log_mass(steps - right, steps, wrong)))
+        alive, fewest, out = np.convolve(alive, mass), fewest + first, out + dropped
+        over = max(goal - fewest, 0)
+        out += float(alive[over:].sum())
+        alive, dropped, first = _without_tails(alive[:over])
+        fewest, out = fewest + first, out + dropped
+        if not alive.size:
+            break
+    return min(1.0, out * (1.0 + ROUNDING))
+
+
+def influence(size: int, eps: float) -> float:
+    """1 − q times the mean, over n below `size`, of the largest probability that Bin(n, q) has; it falls with ε.
+
+    It is the most that a unit of failing mass can add to the chance to reach a goal, the first of which is at `size`.
+    """
+    right, wrong = float(special.expit(eps)), float(special.expit(-eps))
+    n = np.arange(float(size))
+    mode = np.minimum(np.floor((n + 1.0) * right), n)
+    ways = special.gammaln(n + 1.0) - special.gammaln(mode + 1.0) - special.gammaln(n - mode + 1.0)
+    largest = np.exp(ways + special.xlogy(mode, right) + special.xlogy(n - mode, wrong))
+    return float(wrong * largest.mean() * (1.0 + ROUNDING))
+
+
+def _without_tails(mass: Floats) -> tuple[Floats, float, int]:
+    """The middle of a distribution, the mass that was left out on both sides, and how many counts below it."""
+    kept = np.flatnonzero(mass > TINY)
+    if not kept.size:
+        return mass[:0], float(mass.sum()), 0
+    first, end = int(kept[0]), int(kept[-1]) + 1
+    return mass[first:end], float(mass[:first].sum() + mass[end:].sum()), first
