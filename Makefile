@@ -60,6 +60,7 @@ benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/thresholds.py
+	$(BIN)/python benchmarks/tightness_of_bounds.py
 	$(BIN)/python benchmarks/viewer.py
 
 # A real run killed KILLS times with SIGKILL, resumed, and compared with one that was left alone

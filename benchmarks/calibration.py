@@ -1,32 +1,27 @@
 """How often a "lower bound" is above the truth: every method of ours, and those of peers on the same kind of draws.
 
-Peers run in an environment of their own, `.venv-peers`, in one process each; draws travel to them as .npz.
+Peers run in an environment of their own, `.venv-peers`, in one process each.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from peers import OPAKE, bounds, by_authors, by_jax_privacy, environment
 
 from epsgauge.auditing.calibration import calibrate
 from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_result import Certificate, ScenarioResult
-from epsgauge.auditing.calibration_scenarios import Scenario
+from epsgauge.auditing.calibration_scenarios import Draws, Scenario
 from epsgauge.auditing.calibration_sources import Answers, LaplaceScores, NormalScores
 from epsgauge.methods.table import METHODS
 from epsgauge.stats.arrays import Floats
 
 LEVEL = 0.95
-ENVIRONMENT = Path(__file__).parent.parent / ".venv-peers"
-PACKAGES = ("jax-privacy==2.0.0", "privacy-estimates", "opake-auditing", "torch==2.13.0")
 
 # 1,000 scores with fair bits; those that need a rule get one that was fixed beforehand.
 PEER_SCENARIOS = (
@@ -37,63 +32,22 @@ PEER_SCENARIOS = (
 )
 OURS = ("exact", "clopper-pearson", "pooled", "simultaneous")
 
-# A peer's program reads scores and bits (runs, N) from a .npz and prints one bound a run, as JSON.
-READ = """
-import json, sys, warnings
-warnings.simplefilter("ignore")
-import numpy as np
-given = np.load(sys.argv[1])
-delta, threshold = float(given["delta"]), float(given["threshold"])
-def say(bound):
-    found, failed = [], None
-    for s, b in zip(given["scores"][: int(sys.argv[2])], given["bits"]):
-        try:
-            found.append(float(bound(s, b)))
-        except Exception as error:
-            found.append(None)
-            failed = f"{type(error).__name__}: {error}"
-    print(json.dumps({"bounds": found, "failed": failed}))
-"""
-JAX = """
-from jax_privacy import auditing
-say(lambda s, b: auditing.CanaryScoreAuditor(s[b == 1], s[b == 0]).CALL)
-"""
-OPAKE = """
-import opake.auditing as auditing
-from opake.random import key
-CoinFlip = type(auditing.coin_flip(range(4), num_canaries=4, key=key(0)))
-def bound(s, b):
-    ids, heads = np.arange(len(s)), b == 1
-    flip = CoinFlip(len(s), ids, heads, ids[heads], ids[~heads])
-    scores = auditing.canary_scores(s, canary_indices=ids)
-    return auditing.one_run(scores, coin_flip=flip).eps_delta().epsilon_at(delta=delta, significance=0.05)
-say(bound)
-"""
-AUTHORS = """
-from privacy_estimates import AttackResults, compute_eps_lo_hi
-def bound(s, b):
-    said, one = s >= threshold, b == 1
-    cells = {"FN": ~said & one, "FP": said & ~one, "TN": ~said & ~one, "TP": said & one}
-    counts = AttackResults(**{name: int(cell.sum()) for name, cell in cells.items()})
-    return compute_eps_lo_hi(count=counts, delta=delta, alpha=0.1, method="METHOD")[0]
-say(bound)
-"""
 PEERS = {
-    "jax-privacy, Clopper-Pearson": JAX.replace("CALL", "epsilon_clopper_pearson(significance=0.05, delta=delta)"),
-    "jax-privacy, raw counts": JAX.replace("CALL", "epsilon_raw_counts(delta=delta)"),
-    "jax-privacy, GDP": JAX.replace("CALL", "epsilon_from_gdp(significance=0.05, delta=delta)"),
-    "jax-privacy, one run": JAX.replace("CALL", "epsilon_one_run(significance=0.05, delta=delta)"),
+    "jax-privacy, Clopper-Pearson": by_jax_privacy("epsilon_clopper_pearson(significance=0.05, delta=delta)"),
+    "jax-privacy, raw counts": by_jax_privacy("epsilon_raw_counts(delta=delta)"),
+    "jax-privacy, GDP": by_jax_privacy("epsilon_from_gdp(significance=0.05, delta=delta)"),
+    "jax-privacy, one run": by_jax_privacy("epsilon_one_run(significance=0.05, delta=delta)"),
     "opake, one run": OPAKE,
-    "privacy-estimates, beta": AUTHORS.replace("METHOD", "beta"),
-    "privacy-estimates, jeffreys": AUTHORS.replace("METHOD", "jeffreys"),
-    "privacy-estimates, joint-beta": AUTHORS.replace("METHOD", "joint-beta"),
+    "privacy-estimates, beta": by_authors("beta"),
+    "privacy-estimates, jeffreys": by_authors("jeffreys"),
+    "privacy-estimates, joint-beta": by_authors("joint-beta"),
 }
 SLOW = "privacy-estimates, joint-beta"
 
 
 def peers(names: list[str], runs: int, slow_runs: int, limit: float) -> None:
     """One line a bound and scenario: how often it is above the ε of the fixed rule, and above the mechanism's."""
-    python = _environment()
+    python = environment()
     print(f"{'':32}{'above rule':>12}{'mechanism':>11}{'mean':>8}{'runs':>6}")
     for scenario in PEER_SCENARIOS:
         drawn = scenario.draw(runs, 0, fair=True)
@@ -106,38 +60,30 @@ def peers(names: list[str], runs: int, slow_runs: int, limit: float) -> None:
             low, thresholds = Bounder.of(name, LEVEL).bounds(drawn, scenario.delta)
             of_rule = scenario.source.rule_eps(thresholds, scenario.delta)
             _line(f"epsgauge, {name}", low, of_rule, truth)
-        with tempfile.TemporaryDirectory() as folder:
-            draws = Path(folder) / "draws.npz"
-            np.savez(
-                draws,
-                scores=drawn.scores[:, :, 0],
-                bits=drawn.bits[:, :, 0],
-                delta=scenario.delta,
-                threshold=scenario.threshold,
-            )
-            for name in names:
-                _peer(python, name, draws, slow_runs if name == SLOW else runs, limit, np.array(rule), truth)
+        for name in names:
+            some = np.arange(runs)[: slow_runs if name == SLOW else runs]
+            _peer(python, name, scenario, drawn.pick(some), limit)
 
 
-def _peer(python: Path, name: str, draws: Path, runs: int, limit: float, rule: Floats, truth: float) -> None:
-    if not runs:
+def _peer(python: Path, name: str, scenario: Scenario, drawn: Draws, limit: float) -> None:
+    if not len(drawn):
         return
-    command = [str(python), "-c", READ + PEERS[name], str(draws), str(runs)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        print(f"  {name:30} no answer within {limit:.0f} s", flush=True)
-        return
-    if done.returncode:
-        print(f"  {name:30} {done.stderr.strip().splitlines()[-1]}", flush=True)
-        return
-    answer = json.loads(done.stdout.strip().splitlines()[-1])
-    found = np.array([x for x in answer["bounds"] if x is not None], float)
-    if answer["failed"]:
-        print(f"  {name}: {len(answer['bounds']) - len(found)} runs failed, the last with {answer['failed']}")
-    if len(found):
+    answer = bounds(
+        python,
+        PEERS[name],
+        drawn.scores[:, :, 0],
+        drawn.bits[:, :, 0],
+        delta=scenario.delta,
+        threshold=scenario.threshold,
+        limit=limit,
+    )
+    if answer.why:
+        print(f"  {name}: {answer.n_failed} runs failed, the last with {answer.why}", flush=True)
+    if len(answer.bounds):
         # which rule a bound rests on is known where the rule was given
-        _line(name, found, rule if name.startswith("privacy-estimates") else None, truth)
+        given = name.startswith("privacy-estimates")
+        rule = scenario.source.rule_eps(scenario.threshold, scenario.delta) if given else None
+        _line(name, answer.bounds, rule, scenario.source.eps_at(scenario.delta, 1))
 
 
 def _line(name: str, found: Floats, rule: Floats | None, truth: float) -> None:
@@ -145,15 +91,6 @@ def _line(name: str, found: Floats, rule: Floats | None, truth: float) -> None:
     print(
         f"  {name:30}{above:>12}{np.mean(found > truth + 1e-9):>11.1%}{np.mean(found):8.2f}{len(found):6}", flush=True
     )
-
-
-def _environment() -> Path:
-    """The peers' own Python, made with pip when it is first needed."""
-    python = ENVIRONMENT / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-    return python
 
 
 def ours(methods: list[str], runs: int, exact_runs: int) -> dict[str, Certificate]:
