@@ -58,7 +58,7 @@ def of_one_side() -> Floats:
     """How likely the guesses of each class of one side are right, one row for each shape."""
     lines = SLOPES[:, None, None] * (CENTRES - STARTS[:, None])
     bent = _shared(SHARES[:, None, None, None], lines).reshape(-1, len(EDGES))
-    steps = (HEIGHTS[:, None, None] * (CENTRES > STEPS[:, None])).reshape(-1, len(EDGES))
+    steps = (HEIGHTS[:, None, None] * (STEPS[:, None] < CENTRES)).reshape(-1, len(EDGES))
     return _chances(np.concatenate([bent, steps]))
 
 

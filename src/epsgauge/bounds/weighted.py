@@ -8,30 +8,49 @@ mechanism are dominated by independent coins, so that its law is known (docs/gua
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import count
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from epsgauge.bounds.shapes import EDGES, classes, of_both_sides, of_one_side, places
 from epsgauge.stats import checks
-from epsgauge.stats.arrays import Bools, Floats, Ints
+from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.binomial import log_mass
 
 STEP = 0.02  # of the grid of ε, which is fixed beforehand
 # δ costs at most one of these shares of α: the first that leaves classes small enough, or the last.
 COSTS = (0.1, 0.2, 0.5)
 SMALL = 0.01  # of all bits
-DRAWS = (2**12, 2**14, 2**16)  # of a simulated tail: more where fewer do not decide
-AT_ONCE = 2**12
-UNSURE = 1e-9  # how often the limit of a simulated tail may be too low; it is taken from α
+DRAWS = (2**10, 2**12, 2**15)  # of a simulated tail: more where fewer do not decide
+AT_ONCE = 2**10
+UNSURE = 1e-6  # how often the limit of a simulated tail may be too low; it is taken from α
 TIE = 1e-9
-UNLIKELY = 12.0  # shapes that are so much less likely than the best, in log, are left out
+UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are left out
+AGAIN = 1000  # draws for what would be detected
 STREAM = 0x3E161  # of the draws here
 
-UP, DOWN = slice(0, len(EDGES)), slice(len(EDGES), 2 * len(EDGES))
+UP, DOWN, BOTH = slice(0, len(EDGES)), slice(len(EDGES), 2 * len(EDGES)), slice(0, 2 * len(EDGES))
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Shapes of some of the classes, and how likely each is by the rows that are set apart."""
+
+    columns: slice
+    right: Floats  # how likely a guess is right: shape by class
+    log_weight: Floats
+    log_total: float  # how likely those rows are by all of them
+
+    @classmethod
+    def of(cls, columns: slice, right: Floats, fit_right: Ints, fit_wrong: Ints) -> Prior:
+        fit = np.log(right) @ fit_right[columns] + np.log1p(-right) @ fit_wrong[columns] - math.log(len(right))
+        kept = fit > fit.max() - UNLIKELY
+        return cls(columns, right[kept], fit[kept] - fit.max(), float(special.logsumexp(fit)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,22 +59,33 @@ class Classed:
 
     n: Ints
     wrong: Ints
-    fit_right: Ints
-    fit_wrong: Ints
+    together: Prior
+    each: tuple[Prior, Prior]
+
+    @cached_property
+    def log_weights(self) -> tuple[float, float]:
+        """How likely it is that both sides belong together, and that each is by itself."""
+        both, apart = self.together.log_total, sum(prior.log_total for prior in self.each)
+        total = float(np.logaddexp(both, apart))
+        return both - total, apart - total
 
 
 def classed(scores: Floats, bits: Ints, fit_scores: Floats, fit_bits: Ints) -> Classed:
-    """The guesses about judged rows, and those about the rows that are set apart."""
+    """The guesses about judged rows; the rows that are set apart say which shapes are likely."""
     of = classes(places(np.concatenate([scores, fit_scores])))
     wrong = np.concatenate([bits, fit_bits]) != (of < len(EDGES))
     judged = np.arange(len(of)) < len(scores)
+    n, n_wrong, *fit = (
+        np.bincount(of[rows], minlength=2 * len(EDGES))
+        for rows in (judged, judged & wrong, ~judged & ~wrong, ~judged & wrong)
+    )
+    one = of_one_side()
+    return Classed(
+        n, n_wrong, Prior.of(BOTH, of_both_sides(), *fit), (Prior.of(UP, one, *fit), Prior.of(DOWN, one, *fit))
+    )
 
-    def counted(rows: Bools) -> Ints:
-        return np.bincount(of[rows], minlength=2 * len(EDGES))
 
-    return Classed(counted(judged), counted(judged & wrong), counted(~judged & ~wrong), counted(~judged & wrong))
-
-
+@lru_cache(maxsize=64)
 def weighted_lower_bound(guesses: Classed, *, n_bits: int, delta: float, level: float) -> float:
     """The largest ε of the grid such that it and all before it are refuted; 0 where there is none.
 
@@ -78,6 +108,17 @@ def refutes(guesses: Classed, eps: float, *, n_bits: int, delta: float, alpha: f
     if seen >= -math.log(allowed):  # by Markov's inequality
         return True
     return seen > 0 and _tail_is_below(ratio, seen, allowed, np.random.default_rng([STREAM, round(eps / STEP)]))
+
+
+def again_at(guesses: Classed, eps: float, quantile: float) -> Classed:
+    """The guesses drawn again with the measured shares of wrong ones, as telling against ε as such a quantile of draws."""
+    rng, n = np.random.default_rng(STREAM), guesses.n
+    draws = rng.binomial(n, guesses.wrong / np.maximum(n, 1), (AGAIN, len(n)))
+    ratio = _ratio(guesses, float(special.expit(-eps - STEP)), 1)
+    if ratio is None:
+        return guesses
+    telling = ratio.log(_join(guesses.n, 1)(draws))
+    return replace(guesses, wrong=draws[np.argsort(telling)[int(quantile * AGAIN)]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +162,20 @@ class _Ratio:
 
     def draw(self, rng: np.random.Generator, n: int) -> Ints:
         """So many sets of wrong guesses, by the mixture: as ε has it where a shape is no surer."""
-        out = rng.binomial(self.n, self.together.chance, (n, len(self.n)))
-        first = rng.binomial(n, math.exp(self.log_together))
-        self.together.draw(rng, out[:first])
-        for mixture in self.each:
-            mixture.draw(rng, out[first:])
+        first = int(rng.binomial(n, math.exp(self.log_together)))
+        out = np.zeros((n, len(self.n)), np.int64)
+        for rows, mixtures in ((slice(first), [self.together]), (slice(first, n), self.each)):
+            drawn = {int(j) for mixture in mixtures for j in mixture.at}
+            for j in self.matter - drawn:
+                out[rows, j] = rng.binomial(self.n[j], self.together.chance, len(out[rows]))
+            for mixture in mixtures:
+                mixture.draw(rng, out[rows])
         return out
+
+    @cached_property
+    def matter(self) -> set[int]:
+        """The classes for which some shape is surer than ε."""
+        return {int(j) for mixture in (self.together, *self.each) for j in mixture.at}
 
 
 def _tail_is_below(ratio: _Ratio, seen: float, allowed: float, rng: np.random.Generator) -> bool:
@@ -152,54 +201,49 @@ def _tail_is_below(ratio: _Ratio, seen: float, allowed: float, rng: np.random.Ge
 
 def _ratio(guesses: Classed, wrong: float, fewest: int) -> _Ratio | None:
     """None where no shape is surer than ε in a class of at least `fewest` guesses."""
-    sides = [_joined(guesses.n[side], fewest) + side.start for side in (UP, DOWN)]
-    begins = np.concatenate(sides)
-    if not len(begins):
+    joined = _join(guesses.n, fewest)
+    n = joined(guesses.n)
+
+    def mixture(prior: Prior) -> _Mixture:
+        right = np.zeros((len(prior.right), len(guesses.n)))
+        right[:, prior.columns] = prior.right * guesses.n[prior.columns]
+        return _mixture(n, joined(right) / np.maximum(n, 1), prior.log_weight, wrong)
+
+    together, each = mixture(guesses.together), [mixture(prior) for prior in guesses.each]
+    if not any(len(m.at) for m in (together, *each)):
         return None
-    parts = [np.append(s, side.stop) for s, side in zip(sides, (UP, DOWN), strict=True) if len(s)]
-
-    def joined(x: Floats) -> Floats:
-        return np.concatenate([np.add.reduceat(x[..., p[0] : p[-1]], p[:-1] - p[0], axis=-1) for p in parts], axis=-1)
-
-    n, n_wrong = joined(guesses.n), joined(guesses.wrong)
-    fits, mixtures = [], []
-    for columns, chances in (
-        (slice(None), of_both_sides()),
-        (UP, of_one_side()),
-        (DOWN, of_one_side()),
-    ):
-        fit = np.log(chances) @ guesses.fit_right[columns] + np.log1p(-chances) @ guesses.fit_wrong[columns]
-        fits.append(float(special.logsumexp(fit)) - math.log(len(fit)))
-        kept = fit > fit.max() - UNLIKELY
-        whole = np.zeros((int(kept.sum()), len(guesses.n)))
-        whole[:, columns] = chances[kept]
-        inside = np.isin(begins, np.arange(len(guesses.n))[columns])
-        mean = joined(whole * guesses.n) / np.maximum(n, 1)
-        mixtures.append(_mixture(n, np.where(inside, mean, 0.0), fit[kept], wrong))
-    if not any(len(m.at) for m in mixtures):
-        return None
-    both, apart = fits[0], fits[1] + fits[2]
-    total = np.logaddexp(both, apart)
-    each = [m for m in mixtures[1:] if len(m.at)]
-    return _Ratio(n, n_wrong, mixtures[0], each, float(both - total), float(apart - total))
+    return _Ratio(n, joined(guesses.wrong), together, [m for m in each if len(m.at)], *guesses.log_weights)
 
 
-def _mixture(n: Ints, right: Floats, fit: Floats, wrong: float) -> _Mixture:
+def _mixture(n: Ints, right: Floats, log_weight: Floats, wrong: float) -> _Mixture:
+    """Where no shape is surer than ε a class does not matter, and where one is not it takes the chance of ε."""
     at = np.flatnonzero((right > 1.0 - wrong).any(axis=0) & (n > 0))
     distinct, where = np.unique(np.maximum(right[:, at], 1.0 - wrong).round(9), axis=0, return_inverse=True)
-    weight = np.bincount(where.ravel(), np.exp(fit - fit.max()))
+    weight = np.bincount(where.ravel(), np.exp(log_weight))
     return _Mixture(at, n[at], distinct, np.log(weight / weight.sum()), wrong)
 
 
-def _joined(n: Ints, fewest: int) -> Ints:
-    """Where classes begin if those with fewer guesses are joined, from the outermost inwards; what is left is dropped."""
-    begins, size = [], 0
-    for j in range(len(n) - 1, -1, -1):
-        size += int(n[j])
-        if size >= fewest:
-            begins.append(j)
-            size = 0
-    return np.array(begins[::-1], np.int64)
+def _join(n: Ints, fewest: int) -> Callable[[Floats | Ints], Floats]:
+    """Sums over classes that are joined, from the outermost inwards, until each has so many guesses.
+
+    What is left in the middle of a side is dropped.
+    """
+    begins: list[NDArray[np.intp]] = []
+    for side in (UP, DOWN):
+        ends, size = [side.stop], 0
+        for j in range(side.stop - 1, side.start - 1, -1):
+            size += int(n[j])
+            if size >= fewest:
+                ends.append(j)
+                size = 0
+        begins.append(np.array(ends[::-1]))
+
+    def joined(x: Floats | Ints) -> Floats:
+        sums = [np.add.reduceat(x[..., e[0] : e[-1]], e[:-1] - e[0], axis=-1) for e in begins if len(e) > 1]
+        out: Floats = np.concatenate([x[..., :0], *sums], axis=-1)
+        return out
+
+    return joined
 
 
 def _price(wrong: float, n_bits: int, delta: float, alpha: float) -> tuple[float, int]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.bounds.guesses import Guesses, guesses_of
+from epsgauge.bounds.weighted import Classed, classed
 from epsgauge.methods.coins import unfair
 from epsgauge.methods.counting import Counting, Which, right_guesses
 from epsgauge.scores.rules import Given, Judged, firsts, judge
@@ -135,6 +136,20 @@ class Evidence:
         )
 
     @cached_property
+    def classed(self) -> Classed:
+        """The guesses by the middle of the scores, in classes of how sure they are; other rows than these say how sure."""
+        other = self.chosen_by
+        if other is not None and other.scores is self.scores:  # the threshold does not matter
+            return other.classed
+        fit = self.judged.fit[:0] if self.judged.same_data else self.judged.fit
+        return classed(self.scores.score, self.scores.bit, fit.score, fit.bit)
+
+    @property
+    def n_bits(self) -> int:
+        """Of all pairs that were to be judged, those of models that failed among them."""
+        return len(self.scores) + self.all_pairs.n_failed
+
+    @cached_property
     def which(self) -> Which:
         """The guesses that count where all are pooled."""
         if self.chosen is not None:
@@ -150,7 +165,7 @@ class Evidence:
         if self.which.tallied:
             return guesses_of(self.all_pairs.tally, self.which.guessed)
         right = right_guesses(self.scores, self.threshold, self.which.sides)
-        return self.which.surest(right, len(self.scores) + self.all_pairs.n_failed)
+        return self.which.surest(right, self.n_bits)
 
     @cached_property
     def in_order(self) -> InOrder:

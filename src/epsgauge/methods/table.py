@@ -17,6 +17,7 @@ from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.one_run import OneRun
 from epsgauge.methods.pooled import Pooled
 from epsgauge.methods.simultaneous import Simultaneous
+from epsgauge.methods.weighted import Weighted
 from epsgauge.references import one_of
 
 POSTERIOR: Counted = Bayes()  # what an audit is about
@@ -28,7 +29,7 @@ METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
         *(POSTERIOR, Jeffreys(), BASELINE, SHARPEST, Clusters()),
-        *(Pooled(), OneRun(), Gaussian(), Simultaneous(), WATCHED),
+        *(Weighted(), Pooled(), OneRun(), Gaussian(), Simultaneous(), WATCHED),
     )
 }
 COUNTED: Mapping[str, Counted] = {name: method for name, method in METHODS.items() if isinstance(method, Counted)}

@@ -1,0 +1,71 @@
+"""Weighted: a bound from all guesses about all models, each weighed by how sure it is; for bits that are coins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from epsgauge.bounds.guesses import Guesses
+from epsgauge.bounds.weighted import again_at, weighted_lower_bound
+from epsgauge.methods.counting import Which
+from epsgauge.methods.evidence import Evidence, Tallied
+from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, NUMBER_FIXED
+from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
+from epsgauge.methods.pooled import Pooled
+from epsgauge.methods.power import POWER
+from epsgauge.numbers import count
+
+
+class Weighted(Method):
+    """The sharpest where bits are coins, and the one that judges there. It looks at scores, not at the rule; it has no
+    upper end.
+    """
+
+    name = "weighted"
+    label = "Weighted"
+    colour = "orange"
+    promise = "guaranteed"
+    meaning = "covers with at least the level, however guesses depend on each other; surer guesses weigh more"
+    assumptions = (FAIR_BITS, NUMBER_FIXED, DELTA_FIXED)
+    remark = "Weighted looks at all scores, whatever the rule."
+    instead: ClassVar[Mapping[str, str]] = {**WHEN_STOPPED, DELTA_FIXED: "clopper-pearson"}
+
+    def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        return weighted_lower_bound(evidence.classed, n_bits=evidence.n_bits, delta=delta, level=level)
+
+    def rests_on(self, evidence: Evidence) -> Tallied:
+        return evidence.all_pairs
+
+    def guesses(self, evidence: Evidence) -> Guesses:
+        """By the middle of the scores."""
+        n, wrong = int(evidence.classed.n.sum()), int(evidence.classed.wrong.sum())
+        return Guesses(n - wrong, n, evidence.n_bits)
+
+    def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
+        low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
+        return Found(low, before="of all guesses, those from the surest scores weigh most")
+
+    def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        """Of guesses drawn again, those that are as telling as the 1 − POWER quantile of all such draws."""
+        bound = self.lower_bound(evidence, delta=delta, level=level)
+        again = again_at(evidence.classed, bound, 1.0 - POWER)
+        return weighted_lower_bound(again, n_bits=evidence.n_bits, delta=delta, level=level)
+
+    def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
+        """As many as all guesses need that weigh the same: those of a perfect attack are equally sure."""
+        return Pooled().needed(replace(evidence, chosen=Which()), eps, delta=delta, level=level)
+
+    def called_for(self, asked: Asked) -> bool:
+        return asked.coins and not asked.by_mu
+
+    def judges(self, asked: Asked) -> bool:
+        return asked.coins and not asked.by_mu and not asked.same_data
+
+    def bounds_mechanism(self, *, pairs: int) -> bool:
+        """Each class of scores shows rates of its own, which together show more than one rule."""
+        return True
+
+    def failures(self, evidence: Evidence) -> str | None:
+        n = evidence.all_pairs.n_failed
+        return f"{count(n, 'pair')} of failed models {'is' if n == 1 else 'are'} not guessed" if n else None
