@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Classed:
-    """How many guesses of each class there are and how many of them are wrong, and what other rows say of the shapes."""
+    """How many guesses of each class there are, how many of them are wrong, and which shapes are likely beforehand."""
 
     n: Ints
     wrong: Ints
@@ -79,10 +80,8 @@ def classed(scores: Floats, bits: Ints, fit_scores: Floats, fit_bits: Ints) -> C
         np.bincount(of[rows], minlength=2 * len(EDGES))
         for rows in (judged, judged & wrong, ~judged & ~wrong, ~judged & wrong)
     )
-    one = of_one_side()
-    return Classed(
-        n, n_wrong, Prior.of(BOTH, of_both_sides(), *fit), (Prior.of(UP, one, *fit), Prior.of(DOWN, one, *fit))
-    )
+    each = Prior.of(UP, of_one_side(), *fit), Prior.of(DOWN, of_one_side(), *fit)
+    return Classed(n, n_wrong, Prior.of(BOTH, of_both_sides(), *fit), each)
 
 
 @lru_cache(maxsize=64)
@@ -111,7 +110,7 @@ def refutes(guesses: Classed, eps: float, *, n_bits: int, delta: float, alpha: f
 
 
 def again_at(guesses: Classed, eps: float, quantile: float) -> Classed:
-    """The guesses drawn again with the measured shares of wrong ones, as telling against ε as such a quantile of draws."""
+    """Guesses drawn again with the measured shares of wrong ones: as telling against ε as this quantile of draws."""
     rng, n = np.random.default_rng(STREAM), guesses.n
     draws = rng.binomial(n, guesses.wrong / np.maximum(n, 1), (AGAIN, len(n)))
     ratio = _ratio(guesses, float(special.expit(-eps - STEP)), 1)
@@ -223,7 +222,7 @@ def _mixture(n: Ints, right: Floats, log_weight: Floats, wrong: float) -> _Mixtu
     return _Mixture(at, n[at], distinct, np.log(weight / weight.sum()), wrong)
 
 
-def _join(n: Ints, fewest: int) -> Callable[[Floats | Ints], Floats]:
+def _join(n: Ints, fewest: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Sums over classes that are joined, from the outermost inwards, until each has so many guesses.
 
     What is left in the middle of a side is dropped.
@@ -238,10 +237,9 @@ def _join(n: Ints, fewest: int) -> Callable[[Floats | Ints], Floats]:
                 size = 0
         begins.append(np.array(ends[::-1]))
 
-    def joined(x: Floats | Ints) -> Floats:
+    def joined(x: NDArray[Any]) -> NDArray[Any]:
         sums = [np.add.reduceat(x[..., e[0] : e[-1]], e[:-1] - e[0], axis=-1) for e in begins if len(e) > 1]
-        out: Floats = np.concatenate([x[..., :0], *sums], axis=-1)
-        return out
+        return np.concatenate([x[..., :0], *sums], axis=-1)
 
     return joined
 

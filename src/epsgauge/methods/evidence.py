@@ -137,7 +137,7 @@ class Evidence:
 
     @cached_property
     def classed(self) -> Classed:
-        """The guesses by the middle of the scores, in classes of how sure they are; other rows than these say how sure."""
+        """The guesses by the middle of the scores, in classes of how sure they are; rows that chose say how sure."""
         other = self.chosen_by
         if other is not None and other.scores is self.scores:  # the threshold does not matter
             return other.classed
@@ -213,7 +213,9 @@ class Evidence:
         right = self.scores.with_score(self.scores.bit.astype(np.float64))
         t, f = self.judged.tally, self.judged.one_per_model
         tally, first = (Tally(tp=x.n_positive, tn=x.n_negative, fp=0, fn=0) for x in (t, f))
-        return self._with(replace(self.judged, judged=right, threshold=0.5, tally=tally, one_per_model=first))
+        fit = self.judged.fit.with_score(self.judged.fit.bit.astype(np.float64))
+        whole = replace(self.judged, judged=right, fit=fit, threshold=0.5, tally=tally, one_per_model=first)
+        return self._with(whole)
 
     def _with(self, judged: Judged) -> Evidence:
         return replace(self, judged=judged, chosen_by=self)

@@ -7,7 +7,7 @@ from scipy import special
 from epsgauge.stats.arrays import Floats, Ints
 
 
-def log_mass(k: Floats | Ints, n: int, rate: float) -> Floats:
+def log_mass(k: Floats | Ints, n: Floats | int, rate: float) -> Floats:
     """log Pr[k of n]; −inf where it cannot be.
 
     >>> import numpy as np
