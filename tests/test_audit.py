@@ -86,8 +86,8 @@ def test_a_run_of_a_mechanism_is_judged_by_its_proof(whole):
 def test_rows_are_those_of_the_methods(whole):
     a = audit_run(whole)
     expected = eg.intervals(a.judged.tally, delta=1e-5, level=0.9, methods=(*QUICK, "exact"))
-    assert [row.method for row in a.rows] == [*QUICK, "exact"]
-    for row in a.rows:
+    assert [row.method for row in a.rows] == [*QUICK, "exact", "weighted"]
+    for row in a.rows[:-1]:
         assert (row.low, row.high) == (expected[row.method].low, expected[row.method].high)
         assert (row.promise, row.note) == (METHODS[row.method].promise, None)
         assert row.assumptions == expected[row.method].assumptions
@@ -97,7 +97,7 @@ def test_intervals_at_a_level_that_was_not_declared_are_estimates(whole):
     """The verdict has a level of its own, and a posterior has one for every level."""
     a = audit_run(whole, {"level": 0.8})
     assert a["exact"].low == eg.intervals(a.judged.tally, delta=1e-5, level=0.8, methods=["exact"])["exact"].low
-    assert [row.promise for row in a.rows] == ["credible", "estimate", "estimate", "estimate"]
+    assert [row.promise for row in a.rows] == ["credible", *["estimate"] * 4]
     assert a["exact"].note == "level is not what the plan declared before results were seen"
     assert (a.level_kept, a.verdict.promise) == (True, "guaranteed")
 
@@ -125,7 +125,8 @@ def test_a_percentile_is_a_threshold_on_ranks(many):
 
 def test_a_rule_judged_on_its_own_data_is_an_estimate(whole):
     a = audit(responses(2.0, 300), rule="same-data")
-    *others, proven = a.rows
+    *others, weighted, proven = a.rows
+    assert (weighted.method, weighted.promise) == ("weighted", "guaranteed")  # it looks at scores, not at the rule
     assert {row.promise for row in others} == {"estimate"}
     assert all("chosen on the data that it is judged on" in row.note for row in others)
     assert (proven.method, proven.promise) == ("simultaneous", "guaranteed")
@@ -254,7 +255,7 @@ def test_another_verdict_than_declared_is_only_an_estimate(tmp_path):
     audit(out)
     later = audit(played(out.plan.with_audit(verdict_level=0.8), tmp_path / "a"))  # a plan edited after the look
     assert "verdict_level differs from what the plan declared" in later.lost.why
-    assert [row.promise for row in later.rows] == ["credible", "estimate", "estimate", "estimate"]
+    assert [row.promise for row in later.rows] == ["credible", *["estimate"] * 4]
     found = compare([out, played(out.plan.with_audit(verdict_level=0.8), tmp_path / "a")], rule="shared")
     assert not found.runs[1].audit.level_kept
 

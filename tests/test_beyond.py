@@ -34,19 +34,21 @@ def grouped(scores, m):
 # Which method judges
 
 
-def test_one_pair_a_model_is_judged_by_the_exact_bound():
-    a = audit(responses(2.0, 600), claimed_eps=1.0, **CLAIM)
+def test_one_pair_a_model_is_judged_by_the_exact_bound_where_bits_are_no_coins():
+    a = audit(replace(responses(2.0, 600), bits="unknown"), claimed_eps=1.0, **CLAIM)
     v = a.verdict
     assert (v.method, v.promise, v.kind) == ("exact", "guaranteed", "violation")
     assert v.bound == exact_lower_bound(a.guaranteed_tally, delta=1e-5, level=0.99, direction="right")
     old = audit(responses(2.0, 600), claimed_eps=1.0, verdict_method="clopper-pearson", **CLAIM).verdict
     assert old.bound < v.bound
+    assert audit(responses(2.0, 600), claimed_eps=1.0, **CLAIM).verdict.method == "weighted"
     assert 0 < v.detectable < v.bound
 
 
-def test_several_pairs_are_judged_by_the_pooled_bound():
+def test_several_pairs_are_judged_by_the_pooled_bound_if_the_settings_say_which_guesses_count():
     scores = grouped(responses(2.0, 800), 8)
-    a = audit(scores, rule="given", threshold=0.5, claimed_eps=1.0, **CLAIM)
+    assert audit(scores, rule="given", threshold=0.5).verdict.method == "weighted"
+    a = audit(scores, rule="given", threshold=0.5, pooled_guesses="all", claimed_eps=1.0, **CLAIM)
     assert (a.verdict.method, a.verdict.promise, a.verdict.tally) == ("pooled", "guaranteed", a.judged.tally)
     found = pooled_bound(guesses_of(a.judged.tally, "all"), delta=1e-5, level=0.99)
     assert a.verdict.bound == found.eps > a["exact"].low

@@ -200,7 +200,7 @@ def test_the_command_asks_and_says_which(tmp_path):
     assert "all rows are taken as of one model" in shown
     told = json.loads(found("--one-model", "--bits", "coins", "--json"))
     assert told["scores"] == {"bits": "coins", "models": "one"}
-    assert (told["verdict"]["method"], told["verdict"]["promise"]) == ("pooled", "guaranteed")
+    assert (told["verdict"]["method"], told["verdict"]["promise"]) == ("weighted", "guaranteed")
     assert json.loads(found("--one-model", "--json"))["verdict"]["promise"] == "estimate"
 
 

@@ -62,6 +62,7 @@ def test_many_pairs_a_model(runs):
         "clopper-pearson": "guaranteed",
         "exact": "guaranteed",
         "clusters": "estimate",
+        "weighted": "guaranteed",
         "pooled": "guaranteed",
     }
     assert "are not independent of each other" in " ".join(ask("audit", runs / "many").split())

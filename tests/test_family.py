@@ -146,7 +146,7 @@ def test_a_run_that_is_judged_before_and_after_its_end_has_two_verdicts(tmp_path
     early = seen(stopped(plan(audit=FEW), tmp_path / "a", 30)).verdict
     assert (early.method, BOTH in early.sentence) == ("anytime", False)
     late = seen(played(plan(audit=FEW), tmp_path / "a"))
-    assert (late.verdict.method, late.verdict.promise, late.level_kept) == ("exact", "guaranteed", True)
+    assert (late.verdict.method, late.verdict.promise, late.level_kept) == ("weighted", "guaranteed", True)
     assert late.verdict.caveats == (f"With 30 models done, this run was judged by another bound, at 99 %: {BOTH}.",)
 
 

@@ -88,7 +88,7 @@ def test_a_claim_at_another_delta_changes_the_verdict_alone(given):
     assert a["exact"].promise == "guaranteed"
     assert (a.verdict.method, a.verdict.promise) == ("clopper-pearson", "guaranteed")
     same = audit_run(given, {**claim, "claimed_delta": given.plan.audit.delta})
-    assert (same.verdict.method, same.verdict.promise) == ("exact", "guaranteed")
+    assert (same.verdict.method, same.verdict.promise) == ("weighted", "guaranteed")
 
 
 # The verdict's level
@@ -233,8 +233,8 @@ def test_pairs_that_were_dealt_are_no_coins_although_one_of_them_chose():
     bits = np.array([rng.permutation([0, 1]) for _ in range(400)]).ravel()
     scores = Scores(np.arange(800) // 2, np.arange(800) % 2, bits, rng.normal(bits, 1.0), "substitute", bits="coins")
     a = audit(scores, rule="split-pairs", fit_pairs=1)
-    assert a["pooled"].promise == a.verdict.promise == "estimate"
-    assert "more evenly than they fall" in a["pooled"].note
+    assert a["weighted"].promise == a.verdict.promise == "estimate"
+    assert "more evenly than they fall" in a["weighted"].note
 
 
 def test_ties_and_splits_have_draws_of_their_own():
@@ -266,13 +266,13 @@ def test_a_claim_of_mu_after_results_is_another_verdict(given):
 
 
 def test_a_limit_for_eps_is_held_against_a_bound_of_eps(given):
-    """Not against what a bound of μ is worth, nor against an exact bound at a δ that was not declared."""
+    """Not against what a bound of μ is worth, nor against a bound for one δ at a δ that was not declared."""
     claim = {"claimed_eps": 0.1, "claimed_delta": given.plan.audit.delta, "claimed_adjacency": "substitute"}
     a = audit_run(given, {**claim, "delta": 0.1})
-    assert (a.verdict.method, a.gauge.method) == ("exact", "clopper-pearson")
+    assert (a.verdict.method, a.gauge.method) == ("weighted", "clopper-pearson")
     scores = responses(1.0, 800)
     by_mu = audit(scores, claimed_mu=0.1, claimed_adjacency="substitute", rule="given", threshold=0.5)
-    assert (by_mu.verdict.method, by_mu.gauge.method) == ("gaussian", "exact")
+    assert (by_mu.verdict.method, by_mu.gauge.method) == ("gaussian", "weighted")
     assert by_mu.lower_bound == audit(scores, rule="given", threshold=0.5).lower_bound < by_mu.verdict.bound
 
 

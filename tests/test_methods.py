@@ -21,6 +21,7 @@ def test_every_method_says_what_it_promises():
         "jeffreys": "estimate",
         "clopper-pearson": "guaranteed",
         "exact": "guaranteed",
+        "weighted": "guaranteed",
         "pooled": "guaranteed",
         "one-run": "guaranteed",
         "gaussian": "guaranteed",

@@ -64,10 +64,11 @@ def test_only_bounds_that_hold_given_the_other_bits_keep_their_promise():
         "jeffreys": "estimate",
         "clopper-pearson": "estimate",
         "exact": "estimate",
+        "weighted": "guaranteed",
         "pooled": "guaranteed",
     }
     assert "chosen on other pairs of the judged models" in a["exact"].note
-    assert (a.verdict.method, a.verdict.promise) == ("pooled", "guaranteed")
+    assert (a.verdict.method, a.verdict.promise) == ("weighted", "guaranteed")
     assert "200 other pairs of the judged models" in a.verdict.sentence
     assert a.to_json()["rule"]["chosen"] == "split-pairs"
 

@@ -474,11 +474,12 @@ def test_a_moved_audit_is_that_of_the_library(declared):
 CLAIM = {"claimed_eps": 1.0, "claimed_delta": 1e-3, "claimed_adjacency": "substitute"}
 MU = {"claimed_mu": 1.0, "claimed_adjacency": "substitute"}
 CASES = {
-    "split": (1, None, CLAIM, "exact"),
+    "split": (1, None, CLAIM, "weighted"),
     "same-data": (1, None, {"rule": "same-data"}, "simultaneous"),
     "unfinished": (1, 22, {}, "anytime"),
-    "pooled": (2, None, {}, "pooled"),
-    "of some pairs": (2, None, {"rule": "split-pairs"}, "pooled"),
+    "several": (2, None, {}, "weighted"),
+    "pooled": (2, None, {"verdict_method": "pooled"}, "pooled"),
+    "of some pairs": (2, None, {"rule": "split-pairs"}, "weighted"),
     "of μ": (2, None, MU, "one-run"),
 }
 
@@ -774,7 +775,7 @@ def test_a_dropped_file_is_read_as_the_form_says(client):
     ask = partial(client.post, "/api/scores", raw, name="a.csv", adjacency="substitute")
     assert "does not say which rows share a model" in ask().json["error"]
     said = unescape(ask(models="one", bits="coins").json["parts"]["dropped"])
-    assert "(Pooled, one-sided" in said
+    assert "(Weighted, one-sided" in said
     assert "Bits coins: each is a fair coin of its own" in said
     assert "; all rows are taken as of one model." in said
     assert "it needs bits that are coins" not in said

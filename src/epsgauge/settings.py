@@ -86,7 +86,7 @@ class AuditSettings(BaseModel):
         return self.model_copy(update={name: 1.0 - (1.0 - getattr(self, name)) / n for name in names})
 
     def asked(self, pairs_per_model: int, *, stopped: bool = False, coins: bool = True) -> Asked:
-        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins)
+        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins, self.pooled_guesses is not None)
 
     @model_validator(mode="after")
     def _consistent(self) -> AuditSettings:

@@ -51,7 +51,7 @@ class Prior:
     def of(cls, columns: slice, right: Floats, fit_right: Ints, fit_wrong: Ints) -> Prior:
         fit = np.log(right) @ fit_right[columns] + np.log1p(-right) @ fit_wrong[columns] - math.log(len(right))
         kept = fit > fit.max() - UNLIKELY
-        return cls(columns, right[kept], fit[kept] - fit.max(), float(special.logsumexp(fit)))
+        return cls(columns, right[kept], fit[kept] - fit.max(), float(np.logaddexp.reduce(fit)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def refutes(guesses: Classed, eps: float, *, n_bits: int, delta: float, alpha: f
 def again_at(guesses: Classed, eps: float, quantile: float) -> Classed:
     """Guesses drawn again with the measured shares of wrong ones: as telling against ε as this quantile of draws."""
     rng, n = np.random.default_rng(STREAM), guesses.n
-    draws = rng.binomial(n, guesses.wrong / np.maximum(n, 1), (AGAIN, len(n)))
+    draws = rng.binomial(n, (guesses.wrong + 0.5) / (n + 1.0), (AGAIN, len(n)))
     ratio = _ratio(guesses, float(special.expit(-eps - STEP)), 1)
     if ratio is None:
         return guesses

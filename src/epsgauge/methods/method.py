@@ -24,6 +24,7 @@ class Asked:
     by_mu: bool  # whether the claim is stated as μ
     stopped: bool = False  # whether the number of models was not fixed beforehand
     coins: bool = True  # whether each bit is said to be a fair coin of its own
+    says_which: bool = False  # whether the settings say which guesses of a pooled bound count
 
     @property
     def same_data(self) -> bool:

@@ -89,7 +89,8 @@ class Pooled(OfGuesses):
         return asked.several
 
     def judges(self, asked: Asked) -> bool:
-        return asked.judges_several and not (asked.coins or asked.by_mu or asked.same_data)
+        weighted = asked.coins and not asked.says_which
+        return asked.judges_several and not (weighted or asked.by_mu or asked.same_data)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         bound = pooled_bound(evidence.guesses, delta=delta, level=(1 + level) / 2)

@@ -60,11 +60,16 @@ class Weighted(Method):
         return asked.coins and not asked.by_mu
 
     def judges(self, asked: Asked) -> bool:
-        return asked.coins and not asked.by_mu and not asked.same_data
+        pooled = asked.says_which and asked.judges_several
+        return asked.coins and not (pooled or asked.by_mu or asked.same_data)
 
     def bounds_mechanism(self, *, pairs: int) -> bool:
         """Each class of scores shows rates of its own, which together show more than one rule."""
         return True
+
+    def counts(self, evidence: Evidence, *, several: bool) -> str:
+        n = evidence.one_each.n_failed
+        return f"all judged pairs but those of {count(n, 'failed model')}" if n else "all judged pairs"
 
     def failures(self, evidence: Evidence) -> str | None:
         n = evidence.all_pairs.n_failed
