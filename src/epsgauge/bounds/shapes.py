@@ -36,7 +36,7 @@ def places(scores: Floats, like: Floats | None = None) -> Floats:
     The middle lies between the quartiles. Where these are equal, or not finite, ranks take the place of scores.
     """
     whole = scores if like is None else like
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         first, third = np.quantile(whole, (0.25, 0.75)) if len(whole) else (0.0, 0.0)
         spread = (third - first) / QUARTILES
         if 0 < spread < np.inf:

@@ -217,7 +217,7 @@ def _ratio(guesses: Classed, wrong: float, fewest: int) -> _Ratio | None:
 def _mixture(n: Ints, right: Floats, log_weight: Floats, wrong: float) -> _Mixture:
     """Where no shape is surer than ε a class does not matter, and where one is not it takes the chance of ε."""
     at = np.flatnonzero((right > 1.0 - wrong).any(axis=0) & (n > 0))
-    distinct, where = np.unique(np.maximum(right[:, at], 1.0 - wrong).round(9), axis=0, return_inverse=True)
+    distinct, where = np.unique(np.maximum(right[:, at].round(9), 1.0 - wrong), axis=0, return_inverse=True)
     weight = np.bincount(where.ravel(), np.exp(log_weight))
     return _Mixture(at, n[at], distinct, np.log(weight / weight.sum()), wrong)
 

@@ -1,0 +1,575 @@
+"""The weighted bound: its tail by enumeration, the price of δ by linear programs, edges, and when it judges."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import optimize, sparse, special, stats
+from tiny_runs import responses
+from worst_case import most_won
+
+import epsgauge as eg
+from epsgauge.bounds import shapes, weighted
+from epsgauge.bounds.shapes import EDGES, of_both_sides, of_one_side
+from epsgauge.bounds.weighted import (
+    BOTH,
+    COSTS,
+    DOWN,
+    UP,
+    Classed,
+    Prior,
+    _fewest,
+    _price,
+    _ratio,
+    again_at,
+    classed,
+    refutes,
+    weighted_lower_bound,
+)
+from epsgauge.errors import InvalidInput
+from epsgauge.methods.evidence import Evidence, Failed
+from epsgauge.methods.facts import Facts, Lost, left
+from epsgauge.methods.method import Asked
+from epsgauge.methods.table import METHODS, default_method
+from epsgauge.scores.rules import Given, SameData, Split, SplitPairs, judge
+from epsgauge.scores.table import Scores
+
+WIDTH = 2 * len(EDGES)
+ZERO = len(EDGES)  # the first class of guesses of 0
+NONE = np.zeros(WIDTH, int)
+EMPTY = np.zeros(0), np.zeros(0, int)
+WEIGHTED = METHODS["weighted"]
+# Class: how many judged guesses, and how many right and wrong ones about rows that are set apart.
+FLAT = {1: (4, 0, 0), 5: (2, 0, 0), ZERO + 2: (4, 0, 0)}
+FITTED = {0: (3, 5, 4), 3: (2, 6, 1), ZERO + 1: (4, 5, 3), ZERO + 8: (1, 3, 0)}
+LARGE = {1: (14, 9, 5), 4: (12, 7, 1), ZERO + 2: (16, 8, 6)}
+
+
+@pytest.fixture(autouse=True)
+def _coarse(monkeypatch):
+    """A grid of ε that is climbed in no time."""
+    monkeypatch.setattr(weighted, "STEP", 0.1)
+
+
+def columns(table):
+    out = np.zeros((3, WIDTH), int)
+    for j, counts in table.items():
+        out[:, j] = counts
+    return out
+
+
+def guesses_of(table, wrong=NONE):
+    n, *fit = columns(table)
+    each = Prior.of(UP, of_one_side(), *fit), Prior.of(DOWN, of_one_side(), *fit)
+    return Classed(n, np.asarray(wrong), Prior.of(BOTH, of_both_sides(), *fit), each)
+
+
+def outcomes(n):
+    """Every set of wrong guesses."""
+    at = np.flatnonzero(n)
+    out = np.array(list(product(*(range(n[j] + 1) for j in at))))
+    whole = np.zeros((len(out), len(n)), int)
+    whole[:, at] = out
+    return whole
+
+
+def chances(wrong, n, eps):
+    """How likely each set is if all guesses are independent coins."""
+    return stats.binom.pmf(wrong, n, 1 / (1 + np.exp(eps))).prod(axis=-1)
+
+
+def exact_tails(table, eps):
+    """Of every outcome: how likely a likelihood ratio at least as high is under ε. All products are multiplied out."""
+    (n, fit_right, fit_wrong), q = columns(table), np.exp(eps) / (1 + np.exp(eps))
+    wrong = outcomes(n)
+
+    def mean_ratio(right, of):
+        fit = (right ** fit_right[of] * (1 - right) ** fit_wrong[of]).prod(axis=1)
+        kept = fit > fit.max() * np.exp(-9)
+        ratio = np.zeros(len(wrong))
+        for row, weight in zip(right[kept], fit[kept] / fit[kept].sum(), strict=True):
+            surer = np.maximum(row, q)
+            w = wrong[:, of]
+            ratio += weight * ((surer / q) ** (n[of] - w) * ((1 - surer) / (1 - q)) ** w).prod(axis=1)
+        return ratio, fit.mean()
+
+    both, as_both = mean_ratio(of_both_sides(), slice(None))
+    (ones, as_ones), (zeros, as_zeros) = (
+        mean_ratio(of_one_side(), of) for of in (slice(0, ZERO), slice(ZERO, 2 * ZERO))
+    )
+    ratio = (as_both * both + as_ones * as_zeros * ones * zeros) / (as_both + as_ones * as_zeros)
+    mass = chances(wrong, n, eps)
+    assert (mass * ratio).sum() == pytest.approx(1.0)
+    tails = np.array([mass[ratio >= r * (1 - 1e-8)].sum() for r in ratio])
+    return wrong, mass, ratio, tails
+
+
+# Without δ, by enumeration
+
+
+@pytest.mark.parametrize(
+    ("table", "eps", "alphas"),
+    [
+        (FLAT, 0.02, (0.05, 0.2)),
+        (FLAT, 0.9, (0.1, 0.2)),
+        (FITTED, 0.3, (0.05, 0.1)),
+        (FITTED, 1.1, (0.1, 0.2)),
+    ],
+)
+def test_coins_are_refuted_with_at_most_alpha(table, eps, alphas):
+    """All outcomes of ten guesses: none with a tail above α is refuted, and hardly any with a tail below it is not."""
+    wrong, mass, ratio, tails = exact_tails(table, eps)
+    used = []
+    for alpha in alphas:
+        asked = [refutes(guesses_of(table, w), eps, n_bits=20, delta=0.0, alpha=alpha) for w in wrong]
+        said = np.array(asked)
+        assert not said[tails > alpha].any()
+        assert said[(tails < 0.85 * alpha) & (ratio > 1)].all()
+        used.append(mass[said].sum() / alpha)
+    assert 0.3 < max(used) <= 1
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.2])
+def test_the_simulated_tail_is_the_exact_one(eps):
+    wrong, _, ratio, tails = exact_tails(LARGE, eps)
+    rng = np.random.default_rng(2)
+    for alpha in (0.05, 0.2):
+        for low, high, want in ((0.5, 0.85, True), (1.0, 1.2, False)):
+            some = np.flatnonzero((tails > low * alpha) & (tails < high * alpha) & (ratio > 1))
+            for i in rng.choice(some, min(4, len(some)), replace=False):
+                assert refutes(guesses_of(LARGE, wrong[i]), eps, n_bits=50, delta=0.0, alpha=alpha) == want
+
+
+def test_a_right_guess_never_lowers_the_statistic():
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        table = {int(j): rng.integers(1, 30, 3) for j in rng.choice(WIDTH, 6, replace=False)}
+        guesses = guesses_of(table)
+        ratio = _ratio(guesses, float(special.expit(-rng.uniform(0.01, 9.9))), int(rng.integers(1, 20)))
+        if ratio is None:
+            continue
+        wrong = rng.integers(0, ratio.n + 1, (20, len(ratio.n)))
+        more = np.minimum(wrong + np.eye(len(ratio.n), dtype=int)[rng.integers(len(ratio.n), size=20)], ratio.n)
+        assert (ratio.log(more) <= ratio.log(wrong) + 1e-10).all()
+
+
+@pytest.mark.parametrize("eps", [0.33, 2.1, 5.3])
+def test_nor_where_hardly_a_shape_is_surer_than_eps(eps):
+    table = {6: (50, 9, 0), 9: (80, 60, 2), ZERO + 3: (200, 30, 90)}
+    ratio = _ratio(guesses_of(table), float(special.expit(-eps)), 1)
+    for c, size in enumerate(ratio.n):
+        wrong = np.zeros((size + 1, len(ratio.n)), int)
+        wrong[:, c] = np.arange(size + 1)
+        assert (np.diff(ratio.log(wrong)) <= 1e-11).all()
+
+
+# With δ, by linear programs
+
+
+def most_refuted(outputs, *, n_bits, eps, delta):
+    """sup Pr[refuted] over all (ε, δ)-DP mechanisms with such outputs, each (sizes of classes, refuted wrong counts).
+
+    Mixing over all bit flips, and all orders of bits, changes neither the wrong counts nor what is private. So a law of
+    outputs and wrong counts is enough, and all bits together have N δ for the mass that fails.
+    """
+    all_of_them = ((y, w) for y, (_, refuted) in enumerate(outputs) for w in np.ndindex(refuted.shape))
+    place = {key: i for i, key in enumerate(all_of_them)}
+    n, grow = len(place), np.exp(eps)
+    rows, cols, values, n_rows = [], [], [], 0
+    for (y, w), i in place.items():
+        for c, size in enumerate(outputs[y][0]):
+            for step, pairs, others in ((1, size - w[c], w[c] + 1), (-1, w[c], size - w[c] + 1)):
+                if pairs:  # right guesses against the same with one wrong, and the other way round
+                    other = place[y, (*w[:c], w[c] + step, *w[c + 1 :])]
+                    rows += [n_rows] * 3
+                    cols += [i, other, n + n_rows]
+                    values += [pairs, -grow * others, -1.0]
+                    n_rows += 1
+    rows += [n_rows] * n_rows
+    cols += range(n, n + n_rows)
+    values += [1.0] * n_rows
+    gain = [-float(outputs[y][1][w]) for y, w in place]
+    found = optimize.linprog(
+        np.concatenate([gain, np.zeros(n_rows)]),
+        A_ub=sparse.csr_matrix((values, (rows, cols)), shape=(n_rows + 1, n + n_rows)),
+        b_ub=np.append(np.zeros(n_rows), n_bits * delta),
+        A_eq=sparse.csr_matrix(np.concatenate([np.ones(n), np.zeros(n_rows)])[None]),
+        b_eq=[1.0],
+    )
+    return -found.fun
+
+
+def kappa(m, eps):
+    """The largest probability of a number of wrong guesses among m."""
+    return stats.binom.pmf(np.arange(m + 1), m, 1 / (1 + np.exp(eps))).max()
+
+
+def price(sizes, refuted, eps):
+    """(1 − q) times the mean of κ below the size, the largest over classes that matter."""
+    matter = [size for c, size in enumerate(sizes) if (np.diff(refuted.astype(int), axis=c) != 0).any()]
+    means = [np.mean([kappa(m, eps) for m in range(size)]) for size in matter]
+    return max(means, default=0.0) / (1 + np.exp(eps))
+
+
+def coins_of(sizes, eps):
+    return chances(np.indices([size + 1 for size in sizes]).transpose(*range(1, len(sizes) + 1), 0), sizes, eps)
+
+
+def drawn(rng, sizes, eps, alpha):
+    """The highest values of a statistic that falls with every wrong guess, as many as coins reach with at most α."""
+    counts = np.indices([size + 1 for size in sizes])
+    slopes = rng.exponential(size=(3, len(sizes))) * (rng.random((3, len(sizes))) < 0.8)
+    value = special.logsumexp([-np.tensordot(s, counts, 1) + rng.normal() for s in slopes], axis=0)
+    mass = coins_of(sizes, eps)
+    reached = np.array([mass[value >= v - 1e-12].sum() for v in value.ravel()]).reshape(value.shape)
+    return reached <= alpha
+
+
+def test_no_mechanism_of_three_bits_is_refuted_more_often():
+    """All outputs in {0, 1, no guess}³, each with classes, a statistic and a limit of its own; nothing is symmetric."""
+    rng, used = np.random.default_rng(4), []
+    for _ in range(24):
+        eps, delta, alpha = rng.uniform(0, 1.5), 10 ** rng.uniform(-3, -1), rng.uniform(0.2, 0.9)
+        made = {}
+        for output in product((0, 1, None), repeat=3):
+            guessed = [i for i in range(3) if output[i] is not None]
+            of = dict(zip(guessed, np.unique(rng.integers(0, 2, len(guessed)), return_inverse=True)[1], strict=True))
+            sizes = [list(of.values()).count(c) for c in range(len(set(of.values())))]
+            made[output] = of, sizes, drawn(rng, sizes, eps, alpha) if sizes else np.array(False)
+
+        def wins(bits, output, made=made):
+            of, sizes, refuted = made[output]
+            wrong = [sum(bits[i] != output[i] for i in of if of[i] == c) for c in range(len(sizes))]
+            return bool(refuted[tuple(wrong)])
+
+        f = max(coins_of(sizes, eps)[refuted].sum() for _, sizes, refuted in made.values() if sizes)
+        allowed = 3 * delta * max(price(sizes, refuted, eps) for _, sizes, refuted in made.values() if sizes)
+        most = most_won(3, wins, eps=eps, delta=delta)
+        assert most <= f + allowed + 1e-8
+        if allowed:
+            used.append((most - f) / allowed)
+    assert max(used) > 0.5
+
+
+def test_no_mechanism_of_more_bits_is_refuted_more_often():
+    rng, used = np.random.default_rng(5), []
+    for _ in range(40):
+        eps, delta, alpha = rng.uniform(0, 2), 10 ** rng.uniform(-4, -1.3), rng.uniform(0.02, 0.5)
+        tables = [tuple(rng.integers(2, 7, rng.integers(1, 3))) for _ in range(3)]
+        outputs = [(sizes, drawn(rng, sizes, eps, alpha)) for sizes in tables]
+        f = max(coins_of(sizes, eps)[refuted].sum() for sizes, refuted in outputs)
+        allowed = 12 * delta * max(price(sizes, refuted, eps) for sizes, refuted in outputs)
+        most = most_refuted(outputs, n_bits=12, eps=eps, delta=delta)
+        assert most <= f + allowed + 1e-8
+        if allowed:
+            used.append((most - f) / allowed)
+    assert max(used) > 0.5
+
+
+def test_both_programs_say_the_same():
+    refuted = np.array([True, True, False])
+
+    def wins(bits, output):
+        return output.count(None) == 1 and sum(b != g for b, g in zip(bits, output, strict=True) if g is not None) < 2
+
+    for eps, delta in ((0.5, 0.02), (1.5, 0.1)):
+        most = most_refuted([((2,), refuted)], n_bits=3, eps=eps, delta=delta)
+        assert most_won(3, wins, eps=eps, delta=delta) == pytest.approx(most, abs=1e-7)
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.02, 0.001), (0.4, 0.035), (0.8, 0.03)])
+def test_the_worst_mechanism_is_refuted_with_at_most_alpha(eps, delta):
+    """What `refutes` says of every outcome of three outputs, whose classes are joined where δ asks for it."""
+    n_bits, alpha, outputs = 14, 0.25, []
+    for table in (FLAT, {2: (6, 0, 0), ZERO + 3: (6, 0, 0)}, {0: (3, 2, 1), 2: (5, 5, 2), ZERO + 4: (3, 4, 0)}):
+        n = columns(table)[0]
+        sizes = tuple(int(x) for x in n[n > 0])
+        said = [refutes(guesses_of(table, w), eps, n_bits=n_bits, delta=delta, alpha=alpha) for w in outcomes(n)]
+        outputs.append((sizes, np.array(said).reshape([size + 1 for size in sizes])))
+    assert any(refuted.any() for _, refuted in outputs)
+    assert most_refuted(outputs, n_bits=n_bits, eps=eps, delta=delta) <= alpha
+
+
+@pytest.mark.parametrize("eps", [0.02, 0.5, 2.0, 5.0])
+@pytest.mark.parametrize("pivotal", [0.9, 0.5, 0.2, 0.05, 0.02])
+def test_so_many_guesses_are_enough(eps, pivotal):
+    wrong = float(special.expit(-eps))
+    n = _fewest(wrong, pivotal)
+    at = np.arange(n)
+    modes = stats.binom.pmf(np.floor((at + 1) * wrong), at, wrong)
+    assert modes[:50] == pytest.approx([kappa(m, eps) for m in at[:50]])
+    assert modes.mean() <= pivotal
+    assert modes[: int(0.94 * n)].mean() > pivotal or n <= 1
+
+
+def test_what_delta_costs_is_enough_for_the_classes():
+    for eps, n_bits, delta, alpha in product((0.02, 1.0, 4.0), (20, 2000, 10**5), (0.0, 1e-6, 1e-4, 0.01), (0.01, 0.2)):
+        wrong = float(special.expit(-eps))
+        cost, fewest = _price(wrong, n_bits, delta, alpha)
+        assert cost <= COSTS[-1] * alpha
+        if fewest <= 10**5:
+            at = np.arange(fewest)
+            mean = stats.binom.pmf(np.floor((at + 1) * wrong), at, wrong).mean()
+            assert n_bits * delta * wrong * mean <= cost * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("fewest", [1, 5, 30])
+def test_classes_are_joined_from_outside_until_each_is_large_enough(fewest):
+    guesses = guesses_of({j: (2 + j % 7, 0, 0) for j in range(WIDTH)})
+    ratio = _ratio(guesses, 0.5, fewest)
+    assert (ratio.n >= fewest).all()
+    assert guesses.n.sum() - ratio.n.sum() < 2 * fewest
+
+
+# At the truth
+
+
+@pytest.mark.parametrize("kind", ["ties", "sure and unsure", "no leak", "one side"])
+def test_seldom_above_the_true_eps(kind):
+    """A bound is above ε only if ε is refuted. Files are sorted by their bits, which tells nothing."""
+    rng, runs, n, eps, said = np.random.default_rng(6), 150, 300, 0.0 if kind == "no leak" else 1.0, 0
+    for _ in range(runs):
+        bits = np.sort(rng.integers(0, 2, n))
+        answer = np.where(rng.random(n) < special.expit(eps), bits, 1 - bits)
+        scores = {
+            "ties": answer,
+            "sure and unsure": np.where(rng.random(n) < 0.5, 3.0, 0.3) * (answer - 0.5),
+            "no leak": rng.normal(size=n),
+            "one side": np.where(rng.random(n) < 0.3, 5.0 * answer, rng.normal(size=n)),
+        }[kind]
+        fit = rng.permutation(n) < 50
+        guesses = classed(scores[~fit], bits[~fit], scores[fit], bits[fit])
+        said += refutes(guesses, max(eps, 0.02), n_bits=int((~fit).sum()), delta=1e-5, alpha=0.05)
+    assert said <= stats.binom.ppf(0.999, runs, 0.05)
+
+
+# Edges
+
+
+def bound(scores, bits, fit=EMPTY, delta=1e-5, level=0.95, n_bits=None):
+    guesses = classed(np.asarray(scores, float), np.asarray(bits), *fit)
+    return weighted_lower_bound(guesses, n_bits=n_bits or len(bits), delta=delta, level=level)
+
+
+def gaussian(n, seed, mean=1.5):
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, n)
+    return rng.normal(mean * bits, 1.0), bits
+
+
+def same(a, b):
+    """Whether two sets of guesses, and what is likely beforehand, are equal."""
+    pairs = zip((a.together, *a.each), (b.together, *b.each), strict=True)
+    shapes_too = all(np.array_equal(p.right, q.right) and np.array_equal(p.log_weight, q.log_weight) for p, q in pairs)
+    return np.array_equal(a.n, b.n) and np.array_equal(a.wrong, b.wrong) and shapes_too
+
+
+def test_equal_scores_show_nothing():
+    bits = np.arange(200) % 2
+    for value in (0.0, -7.0, 1e300, np.inf, -np.inf):
+        assert bound(np.full(200, value), bits) == 0
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_few_rows_show_nothing(n):
+    assert bound(np.arange(n), np.arange(n) % 2) == 0
+
+
+def test_infinite_scores():
+    scores, bits = gaussian(300, 7)
+    clipped = np.where(scores > 2.5, np.inf, np.where(scores < -1, -np.inf, scores))
+    assert bound(clipped, bits) > 0.8 * bound(scores, bits) > 0.5
+    assert bound(np.where(bits == 1, np.inf, -np.inf), bits) == bound(bits, bits) > 3
+    assert bound(np.where(scores > 0.7, np.inf, 0.0), bits) > 0.3  # one quartile is not finite
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-30, 1e30, 1.7e308])
+def test_scores_of_any_size(scale):
+    bits = np.arange(100) % 2
+    assert bound(scale * bits, bits) == bound(bits, bits)
+    outlier = np.where(np.arange(100) == 1, 1.7e308, scale * bits)
+    assert bound(outlier, bits) > 1
+
+
+def test_separated_scores_show_nearly_what_all_right_guesses_can():
+    bits = np.arange(300) % 2
+    most = special.logit(0.05 ** (1 / 300))  # q^300 = 0.05
+    assert most - 0.6 < bound(bits + np.linspace(0, 0.1, 300), bits, delta=0.0) <= most
+
+
+def test_heavy_ties():
+    rng = np.random.default_rng(8)
+    bits = rng.integers(0, 2, 400)
+    scores = np.where(rng.random(400) < 0.2, 2.0 * bits - 1, 0.0)  # four fifths say nothing: both quartiles are 0
+    assert bound(scores, bits) > 1.5
+    assert bound(np.where(rng.random(400) < 0.9, 0.0, scores), 1 - bits) == 0
+
+
+def test_order_place_and_unit_of_scores_do_not_matter():
+    (scores, bits), fit = gaussian(240, 9), gaussian(60, 10)
+    order = np.random.default_rng(0).permutation(240)
+    found = classed(scores, bits, *fit)
+    assert same(classed(scores[order], bits[order], *fit), found)
+    assert same(classed(8 * scores + 4, bits, 8 * fit[0] + 4, fit[1]), found)
+
+
+def test_an_attack_has_a_direction():
+    scores, bits = gaussian(240, 12)
+    assert bound(scores, 1 - bits) == bound(-scores, bits) == 0
+    assert bound(-scores, 1 - bits) > 0.5
+
+
+def test_more_evidence_shows_more():
+    scores, bits = gaussian(150, 13)
+    by_delta = [bound(scores, bits, delta=delta) for delta in (0.0, 1e-3, 0.5)]
+    assert by_delta == sorted(by_delta, reverse=True)
+    assert by_delta[0] > 0.5 > by_delta[-1] == 0
+    by_bits = [bound(scores, bits, delta=1e-4, n_bits=n) for n in (300, 10**6)]
+    assert by_bits == sorted(by_bits, reverse=True)
+    by_level = [bound(scores, bits, level=level) for level in (0.8, 0.999)]
+    assert by_level == sorted(by_level, reverse=True)
+
+
+def test_the_bound_is_the_last_that_is_refuted():
+    guesses = classed(*gaussian(200, 21), *EMPTY)
+    found = weighted_lower_bound(guesses, n_bits=200, delta=1e-5, level=0.95)
+    assert found > 0.3
+    for eps, want in ((0.1, True), (found, True), (found + 0.1, False)):
+        assert refutes(guesses, eps, n_bits=200, delta=1e-5, alpha=1 - 0.95) == want
+
+
+def test_bad_input():
+    for more in ({"delta": 1.0}, {"delta": -0.1}, {"level": 1.0}):
+        with pytest.raises(InvalidInput, match="must be"):
+            bound([1.0, 2.0], [0, 1], **more)
+
+
+def test_what_is_drawn_again_is_less_telling_at_lower_quantiles():
+    guesses = classed(*gaussian(300, 14), *EMPTY)
+    again = [again_at(guesses, 1.0, quantile) for quantile in (0.05, 0.5, 0.95)]
+    found = [weighted_lower_bound(g, n_bits=300, delta=0.0, level=0.95) for g in again]
+    assert found == sorted(found)
+    assert all((g.wrong <= g.n).all() and (g.n == guesses.n).all() for g in again)
+
+
+def test_places_are_in_units_of_the_spread():
+    place = shapes.places(np.random.default_rng(15).normal(3.0, 2.0, 20_000))
+    assert np.quantile(place, [0.025, 0.25, 0.75, 0.975]) == pytest.approx([-1.96, -0.674, 0.674, 1.96], abs=0.06)
+    assert shapes.classes(np.array([0.0, 0.6, 99.0, np.inf, -0.1, -np.inf])).tolist() == [
+        *(0, 1, ZERO - 1, ZERO - 1),
+        *(ZERO, 2 * ZERO - 1),
+    ]
+
+
+# Evidence
+
+
+def table(n_models=120, pairs=1, seed=16, mean=2.0, bits="coins"):
+    scores, bit = gaussian(n_models * pairs, seed, mean)
+    model, pair = (index.ravel() for index in np.indices((n_models, pairs)))
+    return Scores(model, pair, bit, scores, "substitute", bits=bits)
+
+
+def test_judged_bits_say_nothing_beforehand():
+    scores = table()
+    flat = classed(scores.score, scores.bit, *EMPTY)
+    assert same(Evidence(judge(scores, SameData(), delta=0.0)).classed, flat)
+    assert same(Evidence(judge(scores, Given(0.3), delta=0.0)).classed, flat)
+    flipped = replace(scores, bit=1 - scores.bit)
+    prior = Evidence(judge(flipped, SameData(), delta=0.0)).classed
+    assert same(replace(prior, wrong=flat.wrong), flat)
+
+
+@pytest.mark.parametrize(("choice", "n_fit"), [(Split(30), 120), (SplitPairs(1), 120)])
+def test_rows_that_are_set_apart_are_not_judged(choice, n_fit):
+    evidence = Evidence(judge(table(pairs=4), choice, delta=0.0))
+    fit = evidence.judged.fit
+    assert len(fit) == n_fit
+    assert evidence.classed.n.sum() == evidence.n_bits == 480 - n_fit
+    other = replace(evidence.judged, fit=replace(fit, bit=1 - fit.bit))
+    turned = replace(evidence, judged=other).classed
+    assert np.array_equal(turned.wrong, evidence.classed.wrong)
+    assert not same(turned, evidence.classed)
+    assert turned.log_weights != evidence.classed.log_weights
+
+
+def test_the_threshold_does_not_matter():
+    evidence = Evidence(judge(table(), Split(20), delta=0.0))
+    assert evidence.at(5.0).classed is evidence.classed
+    perfect = evidence.perfect.classed
+    assert perfect.wrong.sum() == 0
+    assert perfect.n.sum() == evidence.classed.n.sum()
+
+
+# The method
+
+
+@pytest.mark.parametrize("pairs", [1, 4])
+@pytest.mark.parametrize("rule", ["split", "given", "split-pairs"])
+def test_it_judges_coins(rule, pairs):
+    assert default_method(Asked(rule, pairs, by_mu=False)) is WEIGHTED
+    assert default_method(Asked(rule, pairs, by_mu=False, coins=False)) is not WEIGHTED
+    assert default_method(Asked(rule, pairs, by_mu=True)) is not WEIGHTED
+    assert default_method(Asked("same-data", pairs, by_mu=False)) is not WEIGHTED
+
+
+@pytest.mark.parametrize(
+    ("pairs", "settings"), [(1, {}), (4, {"rule": "given", "threshold": 1.0}), (4, {"rule": "split-pairs"})]
+)
+def test_an_audit_of_coins_rests_on_it(pairs, settings):
+    found = eg.audit(table(80, pairs), delta=1e-5, **settings)
+    assert found.judge is WEIGHTED
+    assert found.gauge.promise == "guaranteed"
+    level = found.settings.verdict_level
+    assert found.lower_bound == WEIGHTED.lower_bound(found.evidence, delta=1e-5, level=level) > 0
+
+
+@pytest.mark.parametrize("mu", [{}, {"claimed_mu": 1.0, "claimed_adjacency": "substitute"}])
+def test_an_audit_of_other_bits_or_of_mu_does_not(mu):
+    assert eg.audit(table(60, bits="coins" if mu else "unknown"), delta=1e-5, **mu).judge is not WEIGHTED
+
+
+def test_models_that_failed_are_not_guessed_and_their_bits_count():
+    whole = Evidence.of_scores(table(pairs=2), 1.0)
+    failed = [Failed(120 + i, np.array([i % 2, 1])) for i in range(30)]
+    evidence = replace(whole, failed=failed)
+    assert same(evidence.classed, whole.classed)
+    assert (whole.n_bits, evidence.n_bits) == (240, 300)
+    guesses = WEIGHTED.guesses(evidence)
+    assert (guesses.n_guesses, guesses.n_bits) == (240, 300)
+    assert guesses.n_right == 240 - whole.classed.wrong.sum()
+    assert WEIGHTED.failures(whole) is None
+    assert WEIGHTED.failures(evidence) == "60 pairs of failed models are not guessed"
+    found = WEIGHTED.lower_bound(evidence, delta=1e-3, level=0.95)
+    assert found == weighted_lower_bound(whole.classed, n_bits=300, delta=1e-3, level=0.95)
+    assert found <= WEIGHTED.lower_bound(whole, delta=1e-3, level=0.95)
+
+
+def test_what_it_promises():
+    evidence = Evidence.of_scores(table(), 1.0)
+
+    def promise(pairs=1, **facts):
+        return left(WEIGHTED, Facts(pairs, **facts), evidence, form=WEIGHTED).promise
+
+    assert promise() == promise(4) == promise(4, chosen_on="other pairs") == promise(chosen_on="same data")
+    assert promise() == "guaranteed"
+    for lost in (
+        {"delta_declared": False},
+        {"level_declared": False},
+        {"bits": "unknown"},
+        {"bits": "dealt"},
+        {"lost": Lost("stopped early", stopping=True)},
+        {"lost": Lost("another rule", rule=True)},
+        {"lost": Lost("another level", verdict=True)},
+    ):
+        assert promise(**lost) == promise(4, **lost) == "estimate"
+
+
+def test_a_row_has_half_of_what_is_missed():
+    evidence = Evidence(judge(responses(2.0, 200), Split(30), delta=1e-5))
+    found = WEIGHTED.found(evidence, delta=1e-5, level=0.9)
+    assert found.low == WEIGHTED.lower_bound(evidence, delta=1e-5, level=0.95) > 0
+    assert found.high == np.inf
+    assert found.low <= WEIGHTED.at_best(evidence, delta=1e-5, level=0.95)
+    assert WEIGHTED.detectable(evidence, delta=1e-5, level=0.95) <= found.low
