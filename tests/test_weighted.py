@@ -111,9 +111,9 @@ def exact_tails(table, eps):
 @pytest.mark.parametrize(
     ("table", "eps", "alphas"),
     [
-        (FLAT, 0.02, (0.05, 0.2)),
-        (FLAT, 0.9, (0.1, 0.2)),
-        (FITTED, 0.3, (0.05, 0.1)),
+        (FLAT, 0.02, (0.05,)),
+        (FLAT, 0.9, (0.2,)),
+        (FITTED, 0.3, (0.1,)),
         (FITTED, 1.1, (0.1, 0.2)),
     ],
 )
@@ -130,8 +130,8 @@ def test_coins_are_refuted_with_at_most_alpha(table, eps, alphas):
     assert 0.3 < max(used) <= 1
 
 
-@pytest.mark.parametrize("eps", [0.1, 1.2])
-def test_the_simulated_tail_is_the_exact_one(eps):
+def test_the_simulated_tail_is_the_exact_one():
+    eps = 0.6
     wrong, _, ratio, tails = exact_tails(LARGE, eps)
     rng = np.random.default_rng(2)
     for alpha in (0.05, 0.2):
@@ -229,7 +229,7 @@ def drawn(rng, sizes, eps, alpha):
 def test_no_mechanism_of_three_bits_is_refuted_more_often():
     """All outputs in {0, 1, no guess}³, each with classes, a statistic and a limit of its own; nothing is symmetric."""
     rng, used = np.random.default_rng(4), []
-    for _ in range(24):
+    for _ in range(16):
         eps, delta, alpha = rng.uniform(0, 1.5), 10 ** rng.uniform(-3, -1), rng.uniform(0.2, 0.9)
         made = {}
         for output in product((0, 1, None), repeat=3):
@@ -278,7 +278,7 @@ def test_both_programs_say_the_same():
         assert most_won(3, wins, eps=eps, delta=delta) == pytest.approx(most, abs=1e-7)
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(0.02, 0.001), (0.4, 0.035), (0.8, 0.03)])
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.002), (0.4, 0.035)])
 def test_the_worst_mechanism_is_refuted_with_at_most_alpha(eps, delta):
     """What `refutes` says of every outcome of three outputs, whose classes are joined where δ asks for it."""
     n_bits, alpha, outputs = 14, 0.25, []
