@@ -512,6 +512,8 @@ def test_it_judges_coins(rule, pairs):
     assert default_method(Asked(rule, pairs, by_mu=False, coins=False)) is not WEIGHTED
     assert default_method(Asked(rule, pairs, by_mu=True)) is not WEIGHTED
     assert default_method(Asked("same-data", pairs, by_mu=False)) is not WEIGHTED
+    asked = Asked(rule, pairs, by_mu=False, says_which=True)  # which guesses count, if several are pooled
+    assert (default_method(asked) is METHODS["pooled"]) == asked.judges_several
 
 
 @pytest.mark.parametrize(
