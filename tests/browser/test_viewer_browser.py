@@ -225,9 +225,9 @@ def test_a_live_run_advances(at, page, folder, problems):
         page.wait_for_function("old => document.getElementById('fig-narrowing').innerHTML !== old", arg=first)
         page.wait_for_function("() => document.getElementById('done').textContent === '80'")
         page.wait_for_function("() => !document.getElementById('verdict').textContent.includes('every moment')")
-        page.wait_for_function("() => document.getElementById('hint-method').textContent === 'declared Exact'")
+        page.wait_for_function("() => document.getElementById('hint-method').textContent === 'declared Weighted'")
         page.wait_for_function("() => document.getElementById('words-narrowing').textContent.includes(' 67')")
-        assert page.input_value("#method") == "exact"  # what was not moved follows the plan
+        assert page.input_value("#method") == "weighted"  # what was not moved follows the plan
         assert page.input_value("#log_delta") == "-3"
     finally:
         for gate in GATES.values():

@@ -24,9 +24,9 @@ SHARES = np.array([1.0, 0.5, 0.2, 0.1, 0.05])
 # steps of these heights at these edges.
 SLOPES = np.array([0.5, 1.0, 1.5, 2.0, 3.0])
 STARTS = np.array([-1.0, -0.25, 0.5, 1.25, 2.0])
-HEIGHTS = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.5, 9.0])
+HEIGHTS = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.5, 9.0, 13.0])
 STEPS = EDGES[:4]
-LOWEST, HIGHEST = -3.0, 10.0
+LOWEST, HIGHEST = -3.0, 16.0
 QUARTILES = 1.349  # from the first to the third of a normal distribution, in standard deviations
 
 
