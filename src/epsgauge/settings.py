@@ -85,8 +85,9 @@ class AuditSettings(BaseModel):
         names = ("level", "verdict_level")
         return self.model_copy(update={name: 1.0 - (1.0 - getattr(self, name)) / n for name in names})
 
-    def asked(self, pairs_per_model: int, *, stopped: bool = False, coins: bool = True) -> Asked:
-        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins, self.pooled_guesses is not None)
+    def asked(self, pairs_per_model: int, *, failing: float = 0.0, stopped: bool = False, coins: bool = True) -> Asked:
+        says = self.pooled_guesses is not None
+        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins, failing, says)
 
     @model_validator(mode="after")
     def _consistent(self) -> AuditSettings:

@@ -14,7 +14,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
 from epsgauge.auditing.claim import Promises, promises
-from epsgauge.auditing.declared import facts_of, judged_before, level_lost
+from epsgauge.auditing.declared import facts_of, failing, judged_before, level_lost
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
@@ -28,7 +28,7 @@ from epsgauge.methods.cautions import cautions
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.methods.facts import GAUSSIAN_CURVE, NO_PROOF, NOT_COINS, Facts, Lost, left
-from epsgauge.methods.method import Method
+from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, SHARPEST, default_method, judging
 from epsgauge.references import users_code
@@ -262,10 +262,20 @@ class _Case:
         """For a bound at this δ."""
         return facts_of(self.evidence.judged, self.pairs_per_model, self.run, self.lost, delta=delta)
 
+    @property
+    def asked(self) -> Asked:
+        judged, settings = self.evidence.judged, self.settings
+        of_table = (len(judged.judged) + (0 if judged.same_data else len(judged.fit))) * settings.delta
+        fails = of_table if self.run is None else failing(self.run)
+        return settings.asked(self.pairs_per_model, failing=fails, stopped=self.stopped, coins=self.evidence.coins)
+
+    @property
+    def stopped(self) -> bool:
+        return self.lost is not None and self.lost.stopping
+
     def judge(self, delta: float, *, by_mu: bool) -> tuple[Method, tuple[str, ...]]:
         """Who judges at this δ, and what must be said about it."""
-        asked = self.settings.asked(self.pairs_per_model, coins=self.evidence.coins)
-        asked, named = replace(asked, by_mu=by_mu), self.using.method
+        asked, named = replace(self.asked, by_mu=by_mu), self.using.method
         method = default_method(asked) if named is None or (named.of_claimed_mu and not by_mu) else named
         return judging(method, self.facts(delta), delta=delta)
 
@@ -311,7 +321,7 @@ def _assembled(case: _Case) -> Audit:
         caveats=(*said, *undeclared),
     )
     posterior = estimate(evidence.tally, delta=settings.delta)
-    rows = rows_of(evidence, facts, settings, judge_)
+    rows = rows_of(evidence, facts, settings, judge_, case.asked)
     warnings = (
         *said,
         *_failures(evidence.failed, case.models),
@@ -349,9 +359,10 @@ def _assembled(case: _Case) -> Audit:
     )
 
 
-def rows_of(evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: Method) -> tuple[MethodRow, ...]:
+def rows_of(
+    evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: Method, asked: Asked
+) -> tuple[MethodRow, ...]:
     """Those that such an audit calls for, and that of the verdict's method."""
-    asked = settings.asked(facts.pairs_per_model, stopped=facts.stopped, coins=facts.bits == "coins")
     shown = {name: method for name, method in METHODS.items() if method.called_for(asked) or method is judge_}
     found = (
         row_of(method, evidence, facts, delta=settings.delta, level=settings.level, by_mu=settings.by_mu)

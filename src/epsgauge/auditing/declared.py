@@ -52,7 +52,7 @@ def judged_before(run: Run, used: AuditSettings, looks: Looks) -> str | None:
     Where all models are over and their number was fixed beforehand, the declared bound judges; before, and after the
     run was extended, the one that holds at every moment.
     """
-    if verdict_method(used, run.plan.game.pairs_per_model) == WATCHED.name:
+    if verdict_method(run, used) == WATCHED.name:
         return None
     now, shown = run.unplanned is None, [look for look in looks if look.get("kind") in VERDICTS]
     others = [look.get("n_done") for look in shown if _as_planned(look) != now]
@@ -66,9 +66,15 @@ def judged_before(run: Run, used: AuditSettings, looks: Looks) -> str | None:
     )
 
 
-def verdict_method(settings: AuditSettings, pairs_per_model: int) -> str:
+def verdict_method(run: Run, settings: AuditSettings) -> str:
     """The name of the method that a verdict rests on: the one that is set, else the sharpest for such an audit."""
-    return settings.verdict_method or default_method(settings.asked(pairs_per_model)).name
+    m = run.plan.game.pairs_per_model
+    return settings.verdict_method or default_method(settings.asked(m, failing=failing(run))).name
+
+
+def failing(run: Run) -> float:
+    """How many of all bits the mechanism may give away, by the δ that was declared."""
+    return run.plan.n_models * run.plan.game.pairs_per_model * run.declared.delta
 
 
 def _as_planned(look: Mapping[str, Any]) -> bool:
@@ -113,8 +119,8 @@ def _own(run: Run, using: Setup) -> list[str]:
 
 def _verdict(run: Run, used: AuditSettings) -> list[str]:
     """A claim of μ brings its own method."""
-    m, names = run.plan.game.pairs_per_model, _differing(VERDICT, run.declared, used)
-    if verdict_method(run.declared, m) != verdict_method(used, m):
+    names = _differing(VERDICT, run.declared, used)
+    if verdict_method(run, run.declared) != verdict_method(run, used):
         names = ["verdict_method", *names]
     return [_differs(names)] if names else []
 

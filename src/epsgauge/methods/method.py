@@ -14,6 +14,9 @@ from epsgauge.methods.facts import NUMBER_FIXED
 from epsgauge.numbers import count
 from epsgauge.stats.interval import Kind
 
+# Above it, what weighted guesses pay for δ is more than they gain (docs/guarantees.md).
+FAILING = 0.05
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -24,6 +27,7 @@ class Asked:
     by_mu: bool  # whether the claim is stated as μ
     stopped: bool = False  # whether the number of models was not fixed beforehand
     coins: bool = True  # whether each bit is said to be a fair coin of its own
+    failing: float = 0.0  # how many of all bits the mechanism may give away: their number times δ
     says_which: bool = False  # whether the settings say which guesses of a pooled bound count
 
     @property
@@ -34,6 +38,11 @@ class Asked:
     @property
     def several(self) -> bool:
         return self.pairs_per_model > 1
+
+    @property
+    def weighs(self) -> bool:
+        """Whether surer guesses may weigh more in a verdict: it needs coins, and pays for δ of all bits."""
+        return self.coins and self.failing <= FAILING and not (self.says_which and self.judges_several)
 
     @property
     def judges_several(self) -> bool:

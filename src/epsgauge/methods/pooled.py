@@ -71,7 +71,7 @@ class OfGuesses(OfCounts):
 
 
 class Pooled(OfGuesses):
-    """It judges several pairs of each model where bits are no coins."""
+    """It judges several pairs of each model where guesses are not weighed."""
 
     name = "pooled"
     label = "Pooled"
@@ -89,8 +89,7 @@ class Pooled(OfGuesses):
         return asked.several
 
     def judges(self, asked: Asked) -> bool:
-        weighted = asked.coins and not asked.says_which
-        return asked.judges_several and not (weighted or asked.by_mu or asked.same_data)
+        return asked.judges_several and not (asked.weighs or asked.by_mu or asked.same_data)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         bound = pooled_bound(evidence.guesses, delta=delta, level=(1 + level) / 2)

@@ -57,11 +57,10 @@ class Weighted(Method):
         return Pooled().needed(replace(evidence, chosen=Which()), eps, delta=delta, level=level)
 
     def called_for(self, asked: Asked) -> bool:
-        return asked.coins and not asked.by_mu
+        return asked.weighs and not asked.by_mu
 
     def judges(self, asked: Asked) -> bool:
-        pooled = asked.says_which and asked.judges_several
-        return asked.coins and not (pooled or asked.by_mu or asked.same_data)
+        return asked.weighs and not (asked.by_mu or asked.same_data)
 
     def bounds_mechanism(self, *, pairs: int) -> bool:
         """Each class of scores shows rates of its own, which together show more than one rule."""
