@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from epsgauge.bounds.guesses import guesses_of
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.simultaneous import simultaneous_lower_bound
 from epsgauge.bounds.surest import surest_lower_bound
+from epsgauge.bounds.watched import watched_lower_bound
 from epsgauge.cli.run import watched
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.facts import FAIR_BITS, INDEPENDENT
@@ -105,14 +107,28 @@ def test_pairs_of_failed_models_are_wrong_guesses_in_the_pool(tmp_path):
 # In the order of their numbers
 
 
-def test_a_run_that_was_extended_is_judged_at_every_moment(tmp_path):
-    audit(played(small_plan(), tmp_path / "a"))
-    a = audit(played(small_plan(80), tmp_path / "a"))
+@pytest.mark.parametrize("m", [1, 4])
+def test_a_run_that_was_extended_is_judged_at_every_moment(tmp_path, m):
+    """By the same bound that stops a run."""
+    small = partial(plan, {"use": "randomised-response", "eps": 3.0}, audit={"fit_models": 10})
+    of = small if m == 1 else partial(pairs_plan, m, shift=4.0)
+    audit(played(of(n_models=60), tmp_path / "a"))
+    a = audit(played(of(n_models=80), tmp_path / "a"))
+    assert (a.verdict.method, a.verdict.promise, a["anytime"].promise) == ("anytime", "guaranteed", "guaranteed")
+    low = partial(watched_lower_bound, a.evidence.watched)
+    assert a.verdict.bound == low(delta=a.verdict.delta, level=0.99) > 0
+    assert (a["anytime"].low, a["anytime"].high) == (low(delta=1e-5, level=0.95), math.inf)
+    assert a["clopper-pearson"].promise == a["exact"].promise == "estimate"
+
+
+def test_with_a_rule_that_was_given_the_counts_are_followed(tmp_path):
+    given = partial(plan, audit={"rule": "given", "threshold": 0.0})
+    audit(played(given(n_models=40), tmp_path / "a"))
+    a = audit(played(given(n_models=80), tmp_path / "a"))
     assert (a.verdict.method, a.verdict.promise) == ("anytime", "guaranteed")
     assert a.verdict.bound == anytime_lower_bound(a.guaranteed_tally, delta=a.verdict.delta, level=0.99)
     ends = anytime_interval(a.guaranteed_tally, delta=1e-5, level=0.9)
     assert (a["anytime"].low, a["anytime"].high) == (ends.low, ends.high)
-    assert a["clopper-pearson"].promise == a["exact"].promise == "estimate"
 
 
 def test_models_after_a_gap_wait_for_it(tmp_path):
@@ -128,7 +144,8 @@ def test_models_after_a_gap_wait_for_it(tmp_path):
 
 def test_several_pairs_in_order_are_bets_on_models(tmp_path):
     out = tmp_path / "a"
-    a = audit(stopped(pairs_plan(m=4, shift=4.0, n_models=120), out, 100))
+    given = {"attack": "percentile", "rule": "given", "percentile": 20.0}
+    a = audit(stopped(pairs_plan(m=4, shift=4.0, n_models=120, audit=given), out, 100))
     assert a.verdict.method == "anytime"
     scores, wrong = a.judged.judged, a.judged.judged.bit != (a.judged.judged.score >= a.judged.threshold)
     models = a.judged.judged.models

@@ -17,6 +17,7 @@ from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.methods.anytime import Betting
 from epsgauge.methods.coins import too_even
 from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.methods.facts import GAUSSIAN_CURVE
@@ -135,7 +136,7 @@ def test_at_best_models_that_failed_are_wrong(tmp_path):
     judged = audit_run(run).judged
     failed = [Failed(28, np.array([1, 0, 1, 1])), Failed(29, np.array([0, 0, 0, 1]))]
     evidence = Evidence(judged, failed)
-    bets = WATCHED.form(evidence, by_mu=False)
+    bets = Betting()
     n = len(evidence.in_order.pairs)
     fn, fp = np.zeros((2, n), int)
     fn[-2:], fp[-2:] = (3, 1), (1, 3)

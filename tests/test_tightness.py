@@ -10,6 +10,8 @@ import pytest
 from scipy import special
 
 from epsgauge.auditing.audit import audit
+from epsgauge.bounds.watched import watched_lower_bound
+from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.table import METHODS
 from epsgauge.scores.rules import Split, default_fit, judge
 from epsgauge.scores.table import Scores
@@ -67,12 +69,14 @@ def test_bounds_are_those_of_an_audit(tightness):
     n, fit = 120, default_fit(120)
     ((bits, scores),) = tightness.Setting("some", tightness.Normal(2.0), n).draws(0, [0])
     rows = Scores(np.arange(n), np.zeros(n, np.int64), bits, scores, "substitute", bits="coins")
-    at = judge(rows, Split(fit), delta=1e-5).threshold
+    judged = judge(rows, Split(fit), delta=1e-5)
+    given = {"rule": "given", "threshold": judged.threshold}
     found = tightness.of_samples((bits, scores))
     for name, table, rule in (
-        *((name, rows[fit:], {"rule": "given", "threshold": at}) for name in ("clopper-pearson", "exact", "anytime")),
+        *((name, rows[fit:], given) for name in ("clopper-pearson", "exact")),
         ("simultaneous", rows, {"rule": "same-data"}),
     ):
         said = audit(table, delta=1e-5, verdict_level=0.95, verdict_method=name, **rule)
         assert said.gauge.promise == "guaranteed"
         assert said.lower_bound == found[name] > 0
+    assert watched_lower_bound(Evidence(judged).watched, delta=1e-5, level=0.95) == found["anytime"] > 0

@@ -1,8 +1,9 @@
 """How often a bound is above the true ε at some moment of a run that is looked at all the time.
 
 Each run has --samples independent trials with a fair bit; the table shows the share of runs in which a one-sided 95 %
-lower bound was above the true ε after any of the looks. "anytime" and "betting" are made for that; Clopper-Pearson is
-for one look, and is shown both with its one look at the end and with all of them, "until it is a violation".
+lower bound was above the true ε after any of the looks. "anytime", "betting" and "shapes" are made for that; the first
+sixth of the samples says for "shapes" how sure guesses are. Clopper-Pearson is for one look, and is shown both with its
+one look at the end and with all of them, "until it is a violation".
 """
 
 import argparse
@@ -13,6 +14,8 @@ import numpy as np
 import epsgauge as eg
 from epsgauge.bounds.anytime import anytime_refutes
 from epsgauge.bounds.betting import STAKES
+from epsgauge.bounds.watched import log_ratio, watched
+from epsgauge.scores.rules import default_fit
 from epsgauge.stats import rates
 from epsgauge.stats.region import eps_of_rates
 
@@ -52,6 +55,15 @@ def betting_refutes(tally: eg.Tally, eps: float, delta: float, alpha: float) -> 
     return bool((wealth >= 1 / alpha).any())
 
 
+def shapes_refute(tally: eg.Tally, eps: float, delta: float, alpha: float) -> bool:
+    """Whether the likelihood ratio of shapes ever was 1/α; a guess is the score, one pair per model."""
+    bit, wrong = (np.diff(x, prepend=0) for x in (tally.tp + tally.fn, tally.fp + tally.fn))
+    guess, cut = (bit ^ wrong).astype(float), default_fit(len(bit))
+    n = len(bit) - cut
+    seen = watched(guess[cut:], bit[cut:], np.arange(n), np.ones(n, np.int64), guess[:cut], bit[:cut])
+    return bool((log_ratio(seen, eps, delta, slice(None)) >= -np.log(alpha)).any())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=400)
@@ -63,21 +75,22 @@ def main() -> None:
     rng, alpha, start = np.random.default_rng(args.seed), 0.05, time.perf_counter()
     looks = np.arange(args.every - 1, args.samples, args.every)
     print(f"{args.runs} runs of {args.samples:,} samples, δ = {args.delta:g}, nominal {alpha:.0%}")
-    print(f"{'':20}{'ε':>8}{'anytime':>9}{'betting':>9}{'CP once':>9}{'CP always':>11}")
-    print(f"{'looks every':20}{'':8}{'1':>9}{'1':>9}{'':9}{args.every:11}")
+    print(f"{'':20}{'ε':>8}{'anytime':>9}{'betting':>9}{'shapes':>9}{'CP once':>9}{'CP always':>11}")
+    print(f"{'looks every':20}{'':8}{'1':>9}{'1':>9}{'1':>9}{'':9}{args.every:11}")
     for name, (x, y) in CASES.items():
         eps = float(eps_of_rates(x, y, delta=args.delta))
-        hits = np.zeros(4)
+        hits = np.zeros(5)
         for _ in range(args.runs):
             tally = counts(rng, x, y, args.samples)
             cp = clopper_pearson_refutes(tally[looks], eps, args.delta, alpha)
             hits += (
                 bool(np.any(anytime_refutes(tally, eps=eps, delta=args.delta, level=1 - alpha))),
                 betting_refutes(tally, eps, args.delta, alpha),
+                shapes_refute(tally, eps, args.delta, alpha),
                 bool(cp[-1]),
                 bool(cp.any()),
             )
-        shares = "".join(f"{share:{w}.1%}" for share, w in zip(hits / args.runs, (9, 9, 9, 11), strict=True))
+        shares = "".join(f"{share:{w}.1%}" for share, w in zip(hits / args.runs, (9, 9, 9, 9, 11), strict=True))
         print(f"{name:20}{eps:8.4f}{shares}", flush=True)
     print(f"{time.perf_counter() - start:.0f} s")
 

@@ -60,13 +60,13 @@ class StopWhen:
         except InvalidInput:  # too few models yet
             return False
         evidence = evidence_of(run, judged, cut)
-        method = WATCHED.form(evidence, by_mu=False)
-        if self.width is not None:
-            found = method.found(evidence, delta=settings.delta, level=settings.level)
+        if self.width is not None:  # of the form that has an upper end
+            found = WATCHED.found(evidence, delta=settings.delta, level=settings.level)
             return found is not None and found.high - found.low < self.width
         claim = _claim(run)
         if not isinstance(claim, Claim):
             return False
+        method = WATCHED.form(evidence, by_mu=False)
         return method.lower_bound(evidence, delta=claim.delta, level=settings.verdict_level) > claim.eps
 
 

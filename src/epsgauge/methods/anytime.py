@@ -6,6 +6,8 @@ import numpy as np
 
 from epsgauge.bounds.anytime import anytime_interval, anytime_lower_bound
 from epsgauge.bounds.betting import betting_lower_bound
+from epsgauge.bounds.guesses import Guesses
+from epsgauge.bounds.watched import watched_lower_bound
 from epsgauge.methods.counted import Counted
 from epsgauge.methods.evidence import Evidence, Tallied
 from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, INDEPENDENT, MODELS_INDEPENDENT, RULE_FIXED
@@ -19,7 +21,7 @@ from epsgauge.stats.posterior import Prior
 
 
 class InOrder(Method):
-    """What both forms share: models count up to the first that is missing."""
+    """What all forms share: models count up to the first that is missing."""
 
     name = "anytime"
     label = "Anytime"
@@ -40,13 +42,15 @@ class InOrder(Method):
 
 
 class Anytime(InOrder, Counted):
-    """The form for one pair of each model: a likelihood ratio."""
+    """The form for one pair of each model, with bits from anywhere: a likelihood ratio."""
 
     assumptions = (INDEPENDENT, RULE_FIXED)
     vectorised = True
     sliders = True
 
     def form(self, evidence: Evidence, *, by_mu: bool) -> Method:
+        if evidence.can_be_watched:
+            return AnytimeOfCoins()
         return Betting() if evidence.several else self
 
     def rests_on(self, evidence: Evidence) -> Tallied:
@@ -99,5 +103,57 @@ class Betting(InOrder):
         def again(rng: np.random.Generator) -> float:
             i = rng.integers(0, n, n)
             return betting_lower_bound(seen.fn[i], seen.fp[i], seen.pairs[i], delta=delta, level=level)
+
+        return redrawn(again)
+
+
+class AnytimeOfCoins(InOrder):
+    """The form for bits that are coins, where models before the judged ones chose the rule: far sharper.
+
+    It looks at scores, not at the rule; it has no upper end.
+    """
+
+    meaning = (
+        "covers with at least the level at every moment, however often one looks; surer guesses weigh more, and the "
+        "weights are learned on the way"
+    )
+    assumptions = (MODELS_INDEPENDENT, FAIR_BITS, RULE_FIXED, DELTA_FIXED)
+    remark = "Anytime looks at all scores, whatever the rule."
+
+    def rests_on(self, evidence: Evidence) -> Tallied:
+        return evidence.in_order.all_pairs
+
+    def counts(self, evidence: Evidence, *, several: bool) -> str:
+        n = len(evidence.watched)
+        return "all judged pairs" if n == evidence.n_models else f"the first {count(n, 'judged model')} in order"
+
+    def failures(self, evidence: Evidence) -> str | None:
+        n = evidence.in_order.first.n_failed
+        return f"{count(n, 'failed model')} {'is' if n == 1 else 'are'} not guessed" if n else None
+
+    def guesses(self, evidence: Evidence) -> Guesses:
+        """By the middle of the scores."""
+        seen = evidence.watched
+        n, wrong = int(seen.end.n.sum()), int(seen.end.wrong.sum())
+        return Guesses(n - wrong, n, int(seen.bits.sum()))
+
+    def bounds_mechanism(self, *, pairs: int) -> bool:
+        return True
+
+    def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        return watched_lower_bound(evidence.watched, delta=delta, level=level)
+
+    def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
+        low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
+        return Found(low, before=f"{self.said(evidence)}; those from the surest scores weigh most")
+
+    def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        seen = evidence.watched
+        n = len(seen)
+        if not n:
+            return 0.0
+
+        def again(rng: np.random.Generator) -> float:
+            return watched_lower_bound(seen.again(rng.integers(0, n, n)), delta=delta, level=level)
 
         return redrawn(again)

@@ -11,10 +11,11 @@ import numpy as np
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.bounds.guesses import Guesses, guesses_of
+from epsgauge.bounds.watched import MOST_PAIRS, Watched, watched
 from epsgauge.bounds.weighted import Classed, classed
 from epsgauge.methods.coins import unfair
 from epsgauge.methods.counting import Counting, Which, right_guesses
-from epsgauge.scores.rules import Given, Judged, firsts, judge
+from epsgauge.scores.rules import Given, Judged, Split, firsts, judge
 from epsgauge.scores.search import tally_at
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Bools, Floats, Ints
@@ -170,10 +171,7 @@ class Evidence:
     @cached_property
     def in_order(self) -> InOrder:
         """Up to the first model that is missing."""
-        scores, failed = self.scores, list(self.failed)
-        if np.isfinite(self.complete_below):
-            scores = scores[scores.model < self.complete_below]
-            failed = [f for f in failed if f.index < self.complete_below]
+        scores, failed = self._counted_in_order()
         one, wrong = scores.bit == 1, scores.bit != (scores.score >= self.threshold)
         ones, sizes = [int(f.bits.sum()) for f in failed], [len(f.bits) for f in failed]
         zeros = [n - k for n, k in zip(sizes, ones, strict=True)]
@@ -183,6 +181,30 @@ class Evidence:
         first = sum(int(f.bits[0]) for f in failed)
         tally = tally_at(firsts(scores), np.asarray(self.threshold))
         return InOrder(Tallied(tally, first, len(failed) - first), fn, fp, n1, pairs)
+
+    @property
+    def can_be_watched(self) -> bool:
+        """Whether guesses about models in order can be weighed: bits are coins, and models before them say how."""
+        few = int(self.in_order.pairs.max(initial=0)) <= MOST_PAIRS
+        return self.coins and few and isinstance(self.judged.choice, Split)
+
+    @cached_property
+    def watched(self) -> Watched:
+        """Guesses by the middle of the rows that chose, about models in order up to the first that is missing."""
+        other = self.chosen_by
+        if other is not None and other.scores is self.scores:  # the threshold does not matter
+            return other.watched
+        scores, failed = self._counted_in_order()
+        numbers = np.concatenate([scores.models, np.array([f.index for f in failed], np.int64)])
+        n_bits = np.concatenate([scores.pairs, np.array([len(f.bits) for f in failed], np.int64)])
+        order = np.argsort(numbers)
+        at, fit = np.searchsorted(numbers[order], scores.model), self.judged.fit
+        return watched(scores.score, scores.bit, at, n_bits[order], fit.score, fit.bit)
+
+    def _counted_in_order(self) -> tuple[Scores, list[Failed]]:
+        below = self.complete_below
+        whole = self.scores if math.isinf(below) else self.scores[self.scores.model < below]
+        return whole, [f for f in self.failed if f.index < below]
 
     @property
     def n_models(self) -> int:
