@@ -55,9 +55,8 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
     wanted, warnings = METHODS.get(settings.verdict_method or ""), list(found.notes)
     if wanted is None and settings.verdict_method is not None:
         warnings.append(f"What {settings.verdict_method} can show is not known: it is your own code. Shown is another.")
-    method = (wanted or default_method(settings.asked(m, failing=plan.n_models * m * settings.delta))).form(
-        evidence, by_mu=settings.by_mu
-    )
+    asked = settings.asked(m, failing=plan.n_models * m * settings.delta)
+    method = (wanted or default_method(asked)).form(evidence, by_mu=settings.by_mu)
     largest = method.lower_bound(evidence, delta=found.delta, level=settings.verdict_level)
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
     if claim is not None and largest <= claim:

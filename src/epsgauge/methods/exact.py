@@ -19,7 +19,7 @@ from epsgauge.stats.quick import CLOPPER_PEARSON
 
 
 class Exact(Counted):
-    """The sharpest of the bounds that four counts give; it judges one pair of each model where guesses are not weighed."""
+    """The sharpest of the bounds that four counts give; it judges one pair per model where none is weighed."""
 
     name = "exact"
     label = "Exact"
