@@ -20,14 +20,14 @@ from ideal import eps_at, ideal
 from scipy import special
 from timing import on_one_thread
 
-from epsgauge.bounds.guesses import Guesses, surest_right
+from epsgauge.bounds.guesses import Guessed, Guesses, surest_right
 from epsgauge.bounds.one_run import one_run_fdp_mu
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import GAUSSIAN_CURVE, INDEPENDENT, MODELS_INDEPENDENT, RULE_FIXED
 from epsgauge.methods.table import METHODS
-from epsgauge.scores.rules import SameData, Split, SplitPairs, default_fit, judge
+from epsgauge.scores.rules import Given, SameData, Split, SplitPairs, default_fit, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats import region
 from epsgauge.stats.arrays import Floats, Ints
@@ -35,6 +35,7 @@ from epsgauge.stats.arrays import Floats, Ints
 DELTA, LEVEL = 1e-5, 0.95
 GRID = np.linspace(-9.0, 11.0, 4001)  # of the laws of normal scores
 NUMBERS = tuple(int(n) for n in np.geomspace(50, 5000, 21))  # of guesses, to find the best
+PARTS = (6, 12, 20)  # one of so many chooses the rule
 OF_MU = "†"  # after the name of a bound that assumes Gaussian DP
 STEINKE = "pooled, δ term of Steinke et al."
 
@@ -140,19 +141,46 @@ SETTINGS = (
 
 def of_samples(draw: Draw) -> dict[str, float]:
     """Every guaranteed bound of independent samples, each about a model of its own."""
-    bits, scores = draw
-    model, pair = np.arange(len(bits)), np.zeros(len(bits), np.int64)
-    return _ours(Scores(model, pair, bits, scores, "substitute", bits="coins"), Split(default_fit(len(bits))), set())
+    return _ours(_samples(draw), Split(default_fit(len(draw[0]))), set())
 
 
 def of_one_model(draw: Draw) -> dict[str, float]:
-    """Every guaranteed bound of one model with many pairs, some of which choose the rule."""
+    """Every guaranteed bound of one model with many pairs, some of which choose the rule; and where none is chosen."""
+    table = _pairs(draw)
+    ours = _ours(table, SplitPairs(default_fit(len(table))), {INDEPENDENT, MODELS_INDEPENDENT})
+    whole = _counted(Evidence(judge(table, Given(0.0), delta=DELTA)), "one-run", by_mu=True, guessed="top")
+    return {**ours, f"one-run {OF_MU}, all canaries judged": _bound("one-run", whole, by_mu=True)}
+
+
+def of_samples_split(draw: Draw) -> dict[str, Floats]:
+    """Bounds of independent samples, for each share of them that chooses."""
+    return {name: _by_share(_samples(draw), Split, name) for name in ("exact", "weighted", "pooled")}
+
+
+def of_one_model_split(draw: Draw) -> dict[str, Floats]:
+    """Bounds of one model with many pairs, for each share of these that chooses."""
+    table = _pairs(draw)
+    found = {name: _by_share(table, SplitPairs, name) for name in ("weighted", "pooled")}
+    return {**found, f"one-run {OF_MU}": _by_share(table, SplitPairs, "one-run", by_mu=True)}
+
+
+def _by_share(table: Scores, split: type[Split] | type[SplitPairs], name: str, *, by_mu: bool = False) -> Floats:
+    judged = (Evidence(judge(table, split(max(1, len(table) // part)), delta=DELTA)) for part in PARTS)
+    return np.array([_bound(name, _counted(e, name, by_mu=by_mu), by_mu=by_mu) for e in judged])
+
+
+def _samples(draw: Draw) -> Scores:
     bits, scores = draw
-    model, pair = np.zeros(len(bits), np.int64), np.arange(len(bits))
-    split = SplitPairs(default_fit(len(bits)))
-    return _ours(
-        Scores(model, pair, bits, scores, "substitute", bits="coins"), split, {INDEPENDENT, MODELS_INDEPENDENT}
-    )
+    return Scores(np.arange(len(bits)), np.zeros(len(bits), np.int64), bits, scores, "substitute", bits="coins")
+
+
+def _pairs(draw: Draw) -> Scores:
+    bits, scores = draw
+    return Scores(np.zeros(len(bits), np.int64), np.arange(len(bits)), bits, scores, "substitute", bits="coins")
+
+
+def _bound(name: str, evidence: Evidence, *, by_mu: bool) -> float:
+    return METHODS[name].form(evidence, by_mu=by_mu).lower_bound(evidence, delta=DELTA, level=LEVEL)
 
 
 def _ours(table: Scores, split: Split | SplitPairs, broken: set[str]) -> dict[str, float]:
@@ -161,18 +189,19 @@ def _ours(table: Scores, split: Split | SplitPairs, broken: set[str]) -> dict[st
     out: dict[str, float] = {}
     for method in METHODS.values():
         for by_mu in (False, True):
-            evidence = _counted(apart if RULE_FIXED in method.assumptions else whole, method.fixed_number or by_mu)
+            evidence = _counted(apart if RULE_FIXED in method.assumptions else whole, method.name, by_mu=by_mu)
             form = method.form(evidence, by_mu=by_mu)
             name = f"{form.name} {OF_MU}" if GAUSSIAN_CURVE in form.assumptions else form.name
             if form.promise == "guaranteed" and name not in out and not broken.intersection(form.assumptions):
                 out[name] = form.lower_bound(evidence, delta=DELTA, level=LEVEL)
-    fixed = _counted(apart, True).guesses
+    fixed = _counted(apart, "one-run", by_mu=False).guesses
     return {**out, STEINKE: pooled_bound(fixed, delta=DELTA, level=LEVEL, term="published").eps}
 
 
-def _counted(evidence: Evidence, fixed: bool) -> Evidence:
-    """Where not all guesses count, the rows that chose the rule choose those that do."""
-    return replace(evidence, counting=Counting(delta=DELTA, level=LEVEL, fixed=fixed))
+def _counted(evidence: Evidence, name: str, *, by_mu: bool, guessed: Guessed | None = None) -> Evidence:
+    """With the guesses that count for this method."""
+    fixed = METHODS[name].fixed_number or by_mu
+    return replace(evidence, counting=Counting(guessed, delta=DELTA, level=LEVEL, fixed=fixed, by_mu=by_mu))
 
 
 def of_numbers(draw: Draw) -> Floats:
@@ -253,6 +282,20 @@ def one_model(runs: int, canaries: int, seed: int, work: Work) -> None:
         _row(name, [setting.cell(name, bounds), replace(setting, tight=True).cell(name, bounds)])
 
 
+def shares(runs: int, models: int, canaries: int, seed: int, work: Work) -> None:
+    """Mean bounds for each share of the scores that chooses the rule, all on the same draws."""
+    print(f"{runs} runs of samples, {models} of one model, seed {seed}\n")
+    _row("", [f"1/{part}" for part in PARTS])
+    _row("---", ["---"] * len(PARTS))
+    several = Setting("one model, μ = 1", Normal(1.0), canaries)
+    for setting in [*(s for s in SETTINGS if not s.tight and runs), *([several] if models else [])]:
+        function, n = (of_one_model_split, models) if setting is several else (of_samples_split, runs)
+        each = work.map(function, setting.draws(seed, range(n)))
+        for name in each[0]:
+            means = np.mean([found[name] for found in each], axis=0)
+            _row(f"{setting.title}: {name}", [f"{mean:.2f}" for mean in means])
+
+
 def _row(name: str, cells: Iterable[str]) -> None:
     print(f"| {' | '.join([name, *cells])} |", flush=True)
 
@@ -263,6 +306,7 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=10, help="with many canaries; 0 leaves that table out")
     parser.add_argument("--canaries", type=int, default=100_000, help="of one model")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shares", action="store_true", help="instead, bounds by the share that chooses the rule")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--peers", action="store_true", help="also the bounds of other tools")
     parser.add_argument("--peer-env", type=Path, default=peers.ENVIRONMENT, help="their environment, made if needed")
@@ -270,6 +314,9 @@ def main() -> None:
     args = parser.parse_args()
     on_one_thread()
     work = Work(args.jobs, peers.environment(args.peer_env) if args.peers else None, args.limit)
+    if args.shares:
+        shares(args.runs, args.models, args.canaries, args.seed, work)
+        return
     if args.runs:
         samples(args.runs, args.seed, work)
     if args.models:

@@ -1,5 +1,7 @@
 """Audits of few models with many pairs: a split by pair, the surest guesses, whole trade-off curves, claims of μ."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tiny_runs import pairs_plan, played
@@ -12,12 +14,12 @@ from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.one_run import one_run_fdp_eps, one_run_fdp_mu
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.errors import InvalidInput
-from epsgauge.methods.counting import Counting
+from epsgauge.methods.counting import Counting, Which
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.methods.table import METHODS
 from epsgauge.runner.view import Run
-from epsgauge.scores.rules import SplitPairs, judge
+from epsgauge.scores.rules import Split, SplitPairs, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats import region
 from epsgauge.stats.posterior import estimate_mu
@@ -91,7 +93,6 @@ def test_a_split_by_pair_covers_where_nothing_leaks():
         ({"rule": "split-pairs", "fit_pairs": 1200}, "fit_pairs must be below the number of pairs of a model, 1200"),
         ({"rule": "split-pairs", "fit_models": 3}, 'fit_models goes with rule = "split"'),
         ({"pooled_number": 3}, 'pooled_number goes with pooled_guesses = "top" or "top-positive"'),
-        ({"rule": "given", "threshold": 0.0, "pooled_guesses": "top"}, "needs pooled_number"),
         ({"verdict_method": "one-run", "pooled_guesses": "positive"}, "needs a number of guesses that is fixed"),
         ({"verdict_method": "gaussian"}, "judges claims stated as claimed_mu alone"),
         ({"claimed_mu": 1.0}, "claimed_mu needs claimed_adjacency"),
@@ -140,7 +141,8 @@ def test_a_plan_leaves_pairs_to_be_judged():
 
 def surest(a, number, sides):
     """By sorting; scores without ties."""
-    score, bit, cut = a.judged.judged.score, a.judged.judged.bit, a.judged.threshold
+    score, bit = a.judged.judged.score, a.judged.judged.bit
+    cut = 0.5 * sum(np.quantile(score, (0.25, 0.75)))
     sure = score if sides == "one" else np.abs(score - cut)
     picked = np.argsort(sure)[-number:]
     said = np.ones(number) if sides == "one" else score[picked] >= cut
@@ -149,7 +151,7 @@ def surest(a, number, sides):
 
 @pytest.mark.parametrize(("kind", "sides"), [("top", "both"), ("top-positive", "one")])
 def test_a_number_of_guesses_that_was_fixed(kind, sides):
-    a = audit(one_model(), rule="split-pairs", pooled_guesses=kind, pooled_number=70)
+    a = audit(one_model(), rule="split-pairs", verdict_method="pooled", pooled_guesses=kind, pooled_number=70)
     expected = surest(a, 70, sides)
     assert a.verdict.bound == pooled_bound(expected, delta=1e-5, level=0.99).eps > 0
     assert "70" in a["pooled"].note
@@ -168,6 +170,62 @@ def test_the_number_is_chosen_on_other_pairs():
     chosen = audit(scores, **settings)
     assert "surest" in chosen["pooled"].note or "highest" in chosen["pooled"].note
     assert chosen.verdict.bound > audit(scores, **settings, pooled_guesses="all").verdict.bound + 1
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 0.5, 3.0])
+def test_the_surest_guesses_are_furthest_from_the_middle_wherever_the_threshold_is(threshold):
+    a = audit(one_model(), rule="given", threshold=threshold, pooled_guesses="top", verdict_method="pooled")
+    assert a.evidence.guesses == surest(a, round(2 * np.sqrt(1200)), "both")
+
+
+def test_pairs_of_judged_models_pick_among_numbers_that_share_the_level():
+    """Whatever they pick, what the bounds of all numbers may miss adds up to 1 − level."""
+    for n in (1, 7, 1000, 10**5):
+        tried = Counting()._numbers(n)
+        assert sum(which.of_alpha for which in tried) == pytest.approx(1.0)
+        assert len({(which.guessed, which.number) for which in tried}) == len(tried)
+        assert {which.number for which in tried} >= {min(n, round(2 * np.sqrt(n))), n}
+    for shift, number in ((1.0, 63), (8.0, 1000)):
+        a = audit(one_model(shift=shift), rule="split-pairs", claimed_mu=0.3, **MU)
+        g = a.evidence.guesses
+        assert (g.n_guesses, g.of_alpha < 0.1) == (number, number == 1000)
+        assert a.verdict.mu == one_run_fdp_mu(Guesses(g.n_right, number, 1000), level=1 - 0.01 * g.of_alpha) > 0.3
+
+
+def test_scores_of_judged_models_do_not_move_the_numbers():
+    """Those that can be picked are the same for all scores."""
+    picked = set()
+    for seed in range(12):
+        judged = judge(one_model(240, shift=seed / 2, seed=seed), SplitPairs(40), delta=1e-5)
+        picked.add(Evidence(judged).which)
+    assert len(picked) > 1
+    assert picked <= set(Counting()._numbers(200))
+
+
+def test_other_models_choose_nearly_the_best_number():
+    """Mean bounds of 30 tables, against the best single number in hindsight."""
+    chosen, by_number = [], []
+    for seed in range(30):
+        judged = judge(one_model(1200, seed=seed, models=1200), Split(200), delta=1e-5)
+        evidence = Evidence(judged, counting=Counting(level=0.95, fixed=True))
+        chosen.append(pooled_bound(evidence.guesses, delta=1e-5, level=0.95).eps)
+        numbers = [replace(evidence, chosen=Which("top", number=n)).guesses for n in (15, 31, 62, 125, 250, 500, 1000)]
+        by_number.append([pooled_bound(g, delta=1e-5, level=0.95).eps for g in numbers])
+    assert np.mean(chosen) > np.mean(by_number, axis=0).max() - 0.1
+    assert np.mean(chosen) > np.mean(by_number, axis=0)[-1] + 0.3
+
+
+def test_for_a_claim_of_mu_the_bound_of_mu_chooses():
+    """It has more to gain from many guesses."""
+    numbers, bounds = [], []
+    for seed in range(10):
+        judged = judge(one_model(2000, seed=seed, models=2000), Split(300), delta=1e-5)
+        both = [Evidence(judged, counting=Counting(fixed=True, by_mu=by_mu)).guesses for by_mu in (False, True)]
+        numbers.append([g.n_guesses for g in both])
+        bounds.append([one_run_fdp_mu(g, level=0.99) for g in both])
+    by_eps, by_mu = np.mean(numbers, axis=0)
+    assert by_mu > by_eps
+    assert np.mean(bounds, axis=0)[1] > np.mean(bounds, axis=0)[0]
 
 
 def test_the_order_of_rows_with_one_score_says_nothing():

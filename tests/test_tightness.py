@@ -64,6 +64,14 @@ def test_one_model_has_the_bounds_that_allow_for_any_dependence(tightness, capsy
     assert "exact" not in out
 
 
+def test_bounds_by_the_share_that_chooses(tightness, capsys):
+    tightness.shares(0, 2, 600, 0, tightness.Work())
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert rows[0] == ["1/6", "1/12", "1/20"]
+    assert [row[0].split(": ")[1] for row in rows[2:]] == ["weighted", "pooled", "one-run †"]
+    assert all(len(row) == 4 and all(float(x) > 0 for x in row[1:]) for row in rows[2:])
+
+
 def test_bounds_are_those_of_an_audit(tightness):
     """Of the rows that are left for judging, at the threshold that the others chose."""
     n, fit = 120, default_fit(120)

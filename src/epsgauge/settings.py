@@ -58,7 +58,7 @@ class AuditSettings(BaseModel):
     verdict_method: Annotated[str, _known(list(JUDGES), own=True)] | None = None
     # which guesses count in methods that pool them; None: those that choose the rule choose
     pooled_guesses: Literal["all", "positive", "negative", "top", "top-positive"] | None = None
-    pooled_number: int | None = Field(default=None, ge=1)  # how many of the surest; None: those that choose the rule do
+    pooled_number: int | None = Field(default=None, ge=1)  # how many of the surest; None: those that choose it do
     verdict_level: float = Field(default=0.99, gt=0, lt=1)
     claimed_eps: float | None = Field(default=None, ge=0)
     claimed_delta: float | None = Field(default=None, ge=0, lt=1)
@@ -113,8 +113,6 @@ class AuditSettings(BaseModel):
         top = self.pooled_guesses in ("top", "top-positive")
         if self.pooled_number is not None and not top:
             raise ValueError('pooled_number goes with pooled_guesses = "top" or "top-positive"')
-        if top and self.pooled_number is None and self.rule == "given":
-            raise ValueError(f'pooled_guesses = "{self.pooled_guesses}" with rule = "given" needs pooled_number')
         named = METHODS.get(self.verdict_method or "")
         by_curve = self.by_mu or (named is not None and named.fixed_number)
         if by_curve and self.pooled_guesses in ("positive", "negative"):

@@ -283,7 +283,7 @@ class _Case:
         """The evidence; which guesses count is chosen for this method, and does not follow a δ that is tried later."""
         s, declared = self.settings, self.settings if self.run is None else self.run.declared
         fixed = method.fixed_number or s.by_mu
-        counting = Counting(s.pooled_guesses, s.pooled_number, declared.delta, s.verdict_level, fixed)
+        counting = Counting(s.pooled_guesses, s.pooled_number, declared.delta, s.verdict_level, fixed, s.by_mu)
         return replace(self.evidence, counting=counting)
 
 

@@ -151,8 +151,6 @@ def _audits(runs: Sequence[Run], rule: str, settings: dict[str, Any], among: int
         return said, [first, *(audit_run(run, settings, among=among) for run in runs[1:])]
     others = {name: value for name, value in settings.items() if name not in OF_A_RULE}
     others |= {"rule": "given", "threshold": first.judged.threshold}
-    if first.settings.pooled_number is None and first.settings.pooled_guesses in ("top", "top-positive"):
-        others["pooled_guesses"] = None  # how many count was chosen with the rule
     rest = [audit_run(run, others, skipped=_had_a_say(first, run), among=among) for run in runs[1:]]
     return f"one rule for all: {first.verdict.adversary.rule} of the first run", [first, *rest]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
-from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.arrays import Bools, Floats, Ints
 from epsgauge.stats.tally import Tally
 
 # "fixed": the number of guesses was known before the outputs were seen; "random": the outputs decided it.
@@ -30,7 +30,7 @@ class Guesses:
     """`n_right` of `n_guesses` guesses are right; `n_bits` counts every fair bit of the game, guessed or not.
 
     >>> Guesses(n_right=31, n_guesses=36, n_bits=2000, number="random", sides="one")
-    Guesses(n_right=31, n_guesses=36, n_bits=2000, number='random', sides='one')
+    Guesses(n_right=31, n_guesses=36, n_bits=2000, number='random', sides='one', of_alpha=1.0)
     """
 
     n_right: int
@@ -38,6 +38,11 @@ class Guesses:
     n_bits: int
     number: Number = "fixed"
     sides: Sides = "both"
+    of_alpha: float = 1.0  # what these have of 1 − level, where the outputs picked one of several fixed numbers
+
+    def level(self, level: float) -> float:
+        """The level that is left for these guesses."""
+        return 1.0 - self.of_alpha * (1.0 - checks.level(level))
 
     def __post_init__(self) -> None:
         for name in ("n_right", "n_guesses", "n_bits"):
@@ -50,6 +55,7 @@ class Guesses:
             raise InvalidInput(f"number must be 'fixed' or 'random', but got {self.number!r}.")
         if self.sides not in ("both", "one"):
             raise InvalidInput(f"sides must be 'both' or 'one', but got {self.sides!r}.")
+        checks.within("of_alpha", self.of_alpha, "in (0, 1]", np.asarray(0 < self.of_alpha <= 1))
 
 
 def all_guesses(tally: Tally) -> Guesses:
@@ -72,7 +78,7 @@ def guesses_of(tally: Tally, guessed: Guessed) -> Guesses:
     """All of them, or only those of b = 1, or of b = 0; for the others see `top_guesses`.
 
     >>> guesses_of(Tally(tp=936, tn=93, fp=962, fn=9), "negative")
-    Guesses(n_right=93, n_guesses=102, n_bits=2000, number='random', sides='one')
+    Guesses(n_right=93, n_guesses=102, n_bits=2000, number='random', sides='one', of_alpha=1.0)
     """
     if guessed == "all":
         return all_guesses(tally)
@@ -104,12 +110,17 @@ def surest_right(scores: ArrayLike, bits: ArrayLike, *, threshold: float, sides:
     """How many of the r surest guesses are right, for every r from 0 on."""
     s, b = checked_pair(scores, bits)
     cut = checks.one("threshold", checks.numbers("threshold", threshold))
-    with np.errstate(invalid="ignore"):
-        sure = s if sides == "one" else np.where(s == cut, 0.0, np.abs(s - cut))
-    order = surest_first(sure, seed)
-    said = np.ones(len(s)) if sides == "one" else (s[order] >= cut).astype(np.float64)
+    order, said = surest(s, cut, sides, seed)
     out: Ints = np.concatenate([[0], np.cumsum(said == b[order])])
     return out
+
+
+def surest(scores: Floats, threshold: float, sides: Sides, seed: int = 0) -> tuple[Ints, Bools]:
+    """The rows from the surest guess on, and whether each of them is guessed 1."""
+    with np.errstate(invalid="ignore"):
+        far = np.where(scores == threshold, 0.0, np.abs(scores - threshold))
+    order = surest_first(scores if sides == "one" else far, seed)
+    return order, (scores[order] >= threshold) | (sides == "one")
 
 
 def surest_first(sure: Floats, seed: int) -> Ints:

@@ -47,7 +47,7 @@ def gaussian_inverse(mu: float) -> Inverse:
 
 def refutes(guesses: Guesses, inverse: Inverse, *, level: float) -> bool:
     """Whether so many right guesses are less likely than 1 − level under every mechanism with this trade-off curve."""
-    return _refutes(_checked(guesses), inverse, 1.0 - checks.level(level))
+    return _refutes(_checked(guesses), inverse, 1.0 - guesses.level(level))
 
 
 def one_run_fdp_eps(guesses: Guesses, *, delta: float, level: float) -> float:
@@ -57,7 +57,7 @@ def one_run_fdp_eps(guesses: Guesses, *, delta: float, level: float) -> float:
     0.325
     """
     d = checks.one("delta", checks.delta(delta))
-    return _largest(_checked(guesses), lambda eps: eps_delta_inverse(eps, d), 1.0 - checks.level(level))
+    return _largest(_checked(guesses), lambda eps: eps_delta_inverse(eps, d), 1.0 - guesses.level(level))
 
 
 def one_run_fdp_mu(guesses: Guesses, *, level: float) -> float:
@@ -66,7 +66,7 @@ def one_run_fdp_mu(guesses: Guesses, *, level: float) -> float:
     >>> round(one_run_fdp_mu(Guesses(1200, 2000, 2000), level=0.95), 3)
     0.171
     """
-    return _largest(_checked(guesses), gaussian_inverse, 1.0 - checks.level(level))
+    return _largest(_checked(guesses), gaussian_inverse, 1.0 - guesses.level(level))
 
 
 def _checked(guesses: Guesses) -> Guesses:

@@ -59,13 +59,13 @@ def pooled_bound(guesses: Guesses, *, delta: float, level: float, term: Term = "
     >>> round(bound.eps, 3), round(bound.delta_costs, 3)
     (0.984, 0.01)
     """
-    d, alpha = checks.one("delta", checks.delta(delta)), 1.0 - checks.level(level)
+    d, left = checks.one("delta", checks.delta(delta)), guesses.level(level)
     if term not in ("published", "tight"):
         raise InvalidInput(f"term must be 'published' or 'tight', but got {term!r}.")
     with_delta = _largest_refuted(
-        lambda eps: p_value(guesses, eps=eps, delta=d, level=level, term=term), guesses, alpha
+        lambda eps: p_value(guesses, eps=eps, delta=d, level=left, term=term), guesses, 1.0 - left
     )
-    without = with_delta if d == 0 else _largest_refuted(lambda eps: _Tail(guesses, eps).f, guesses, alpha)
+    without = with_delta if d == 0 else _largest_refuted(lambda eps: _Tail(guesses, eps).f, guesses, 1.0 - left)
     return PooledBound(with_delta, without, guesses, d, level, term)
 
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from epsgauge.bounds.guesses import Guessed, Guesses, Sides, guesses_of, surest_right
+import numpy as np
+
+from epsgauge.bounds.expected import chances_of_one
+from epsgauge.bounds.guesses import Guessed, Guesses, Sides, surest
+from epsgauge.bounds.one_run import one_run_fdp_mu
 from epsgauge.bounds.pooled import pooled_bound
-from epsgauge.errors import InvalidInput
+from epsgauge.bounds.shapes import places
 from epsgauge.scores.rules import Judged
 from epsgauge.scores.table import Scores
-from epsgauge.stats.arrays import Ints
+from epsgauge.stats.arrays import Bools, Floats, Ints
 
 # Those that a tally knows.
 TALLIED: tuple[Guessed, ...] = ("all", "positive", "negative")
-# Where nothing else was said, so many of the surest guesses are tried, as shares of all bits.
-SHARES = tuple(2.0**-k for k in range(1, 8))
-FEWEST = 8
+# The surest guesses that are tried are all of them, half of them and so on, down to so many of the rows that choose.
+FEWEST = 4
+# Where nothing can be tried, as many count as this times the square root of all bits.
+ROOT = 2.0
+# Where pairs of the judged models choose, this number has such a share of what the bound may miss.
+FIRST = 0.9
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Which:
     guessed: Guessed = "all"
     share: float | None = None
     number: int | None = None
+    of_alpha: float = 1.0  # what this number has of 1 − level, where outputs pick one of several
 
     @property
     def tallied(self) -> bool:
@@ -54,7 +61,7 @@ class Which:
     def surest(self, right: Ints, n_bits: int) -> Guesses:
         """Guesses that would need pairs of failed models, of which there is no score, are wrong."""
         n = self.n_top(n_bits)
-        return Guesses(int(right[min(n, len(right) - 1)]), n, n_bits, sides=self.sides)
+        return Guesses(int(right[min(n, len(right) - 1)]), n, n_bits, sides=self.sides, of_alpha=self.of_alpha)
 
 
 @dataclass(frozen=True)
@@ -68,49 +75,83 @@ class Counting:
     delta: float = 1e-5
     level: float = 0.99
     fixed: bool = False  # whether the number of guesses must not be left to the scores
+    by_mu: bool = False  # whether the bound is that of μ
 
     def which(self, judged: Judged, n_bits: int) -> Which:
-        if self.guessed is None and (judged.fit_tally is None or judged.same_data):
-            return Which()
-        if self.guessed is None:
-            return self._best(judged, n_bits, None)
         if self.guessed in TALLIED or self.number is not None:
-            return Which(self.guessed, number=self.number)
-        if judged.fit_tally is None:
-            raise InvalidInput(
-                f'pooled_guesses = "{self.guessed}" needs pooled_number, how many guesses count, or rows that choose '
-                "it: there are none where the rule was given."
-            )
-        return self._best(judged, n_bits, self.guessed)
+            return Which(self.guessed or "all", number=self.number)
+        if judged.fit_tally is None or judged.same_data:
+            return Which() if self.guessed is None else Which(self.guessed, number=usual(n_bits))
+        tried = self._numbers(n_bits) if judged.same_models else self._shares(len(judged.fit))
+        one = chances_of_one(judged.fit.score, judged.fit.bit)
+        return max(tried, key=lambda which: self._promised(_expected(which, judged, one, n_bits)))
 
-    def _best(self, judged: Judged, n_bits: int, only: Guessed | None) -> Which:
-        """Those with the highest bound if as many of them are right as of those on the rows that chose the rule.
+    def _promised(self, expected: Guesses) -> float:
+        if self.by_mu:
+            return one_run_fdp_mu(expected, level=self.level)
+        return pooled_bound(expected, delta=self.delta, level=self.level).eps
 
-        Of few guesses that were all right not all are taken to be right: one more right and one more wrong is added.
+    def _shares(self, n_fit: int) -> list[Which]:
+        """What other models choose from; all guesses first, which win among equals."""
+        tallied = () if self.guessed else TALLIED[:1] if self.fixed else TALLIED
+        halves = range(1 + max(0, math.floor(math.log2(n_fit / FEWEST))))
+        return [
+            *(Which(guessed) for guessed in tallied),
+            *(Which(guessed, share=0.5**k) for guessed in self._surest for k in halves),
+        ]
+
+    def _numbers(self, n_bits: int) -> list[Which]:
+        """What other pairs of the judged models choose from. Their scores are outputs of these models, so that each
+        number has a share of what the bound may miss: the first most of it, the others equal shares of the rest.
         """
+        numbers = dict.fromkeys(min(usual(n_bits) * 4**k, n_bits) for k in range(max(1, n_bits.bit_length())))
+        first, *others = [Which(guessed, number=n) for n in numbers for guessed in self._surest]
+        return [
+            replace(first, of_alpha=FIRST if others else 1.0),
+            *(replace(which, of_alpha=(1.0 - FIRST) / len(others)) for which in others),
+        ]
 
-        def promised(which: Which, on_fit: Guesses) -> float:
-            share = (on_fit.n_right + 1) / (on_fit.n_guesses + 2)
-            n = which.n_top(n_bits) if which.share else round(on_fit.n_guesses / max(on_fit.n_bits, 1) * n_bits)
-            expected = Guesses(math.floor(share * n), n, n_bits, on_fit.number, on_fit.sides)
-            return pooled_bound(expected, delta=self.delta, level=self.level).eps
-
-        return max(self._candidates(judged, only), key=lambda pair: promised(*pair))[0]
-
-    def _candidates(self, judged: Judged, only: Guessed | None) -> Iterator[tuple[Which, Guesses]]:
-        """What can be chosen, with its guesses on the rows that choose; all guesses first, which win among equals."""
-        if only is None and judged.fit_tally is not None:
-            for guessed in TALLIED[:1] if self.fixed else TALLIED:
-                yield Which(guessed), guesses_of(judged.fit_tally, guessed)
-        surest: tuple[Guessed, ...] = ("top", "top-positive") if only is None else (only,)
-        for guessed in surest:
-            right = right_guesses(judged.fit, judged.threshold, Which(guessed).sides)
-            for i, share in enumerate(SHARES):
-                if share * len(judged.fit) >= FEWEST or (only is not None and i == 0):
-                    which = Which(guessed, share=share)
-                    yield which, which.surest(right, len(judged.fit))
+    @property
+    def _surest(self) -> tuple[Guessed, ...]:
+        return ("top", "top-positive") if self.guessed is None else (self.guessed,)
 
 
-def right_guesses(scores: Scores, threshold: float, sides: Sides) -> Ints:
+def _expected(which: Which, judged: Judged, one: Floats, n_bits: int) -> Guesses:
+    """The guesses about judged rows, if as many are right as the chances of b = 1 of the rows that chose let expect."""
+    fit = judged.fit
+    if which.tallied:
+        said = fit.score >= judged.threshold
+        counted = {"all": np.ones_like(said), "positive": said, "negative": ~said}[which.guessed]
+        order, said, n = np.flatnonzero(counted), said[counted], round(float(counted.mean()) * n_bits)
+    else:
+        order, said = ranked(fit, which.sides)
+        n = which.n_top(n_bits)
+        rows = max(1, round(n / n_bits * len(fit)))
+        order, said = order[:rows], said[:rows]
+    right = np.where(said, one[order], 1.0 - one[order])
+    random = which.guessed in ("positive", "negative")
+    return Guesses(
+        math.floor(n * float(right.mean())) if len(right) else 0,
+        n,
+        n_bits,
+        "random" if random else "fixed",
+        "one" if random else which.sides,
+        which.of_alpha,
+    )
+
+
+def usual(n_bits: int) -> int:
+    """How many of the surest guesses count where no other models can say it: it is known before any output is."""
+    return max(1, min(n_bits, round(ROOT * math.sqrt(n_bits))))
+
+
+def ranked(scores: Scores, sides: Sides) -> tuple[Ints, Bools]:
+    """The rows from the surest guess on, by their distance from the middle of the scores, and which are guessed 1."""
+    return surest(places(scores.score), 0.0, sides)
+
+
+def right_guesses(scores: Scores, sides: Sides) -> Ints:
     """How many of the r surest guesses are right, for every r from 0 on."""
-    return surest_right(scores.score, scores.bit, threshold=threshold, sides=sides)
+    order, said = ranked(scores, sides)
+    out: Ints = np.concatenate([[0], np.cumsum(said == scores.bit[order])])
+    return out

@@ -157,7 +157,7 @@ class Evidence:
             return self.chosen
         if self.chosen_by is not None:
             other = self.chosen_by
-            return Which(other.which.guessed, number=None if other.which.tallied else other.guesses.n_guesses)
+            return replace(other.which, number=None if other.which.tallied else other.guesses.n_guesses)
         return self.counting.which(self.judged, int(self.all_pairs.tally.n_samples))
 
     @cached_property
@@ -165,7 +165,7 @@ class Evidence:
         """How many of those are right."""
         if self.which.tallied:
             return guesses_of(self.all_pairs.tally, self.which.guessed)
-        right = right_guesses(self.scores, self.threshold, self.which.sides)
+        right = right_guesses(self.scores, self.which.sides)
         return self.which.surest(right, self.n_bits)
 
     @cached_property
