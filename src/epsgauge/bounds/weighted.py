@@ -27,8 +27,8 @@ STEP = 0.02  # of the grid of ε, which is fixed beforehand
 # δ costs at most one of these shares of α: the first that leaves classes small enough, or the last.
 COSTS = (0.1, 0.2, 0.5)
 SMALL = 0.01  # of all bits
-DRAWS = (2**10, 2**12, 2**15)  # of a simulated tail: more where fewer do not decide
-AT_ONCE = 2**10
+DRAWS = (2**9, 2**11, 2**14)  # of a simulated tail: more where fewer do not decide
+AT_ONCE = 2**9
 UNSURE = 1e-6  # how often the limit of a simulated tail may be too low; it is taken from α
 TIE = 1e-9
 UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are left out
