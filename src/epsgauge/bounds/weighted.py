@@ -29,7 +29,7 @@ COSTS = (0.1, 0.2, 0.5)
 SMALL = 0.01  # of all bits
 DRAWS = (2**9, 2**11, 2**14)  # of a simulated tail: more where fewer do not decide
 AT_ONCE = 2**9
-UNSURE = 1e-6  # how often the limit of a simulated tail may be too low; it is taken from α
+UNSURE = 1e-4  # of α: how often the limit of a simulated tail may be too low
 TIE = 1e-9
 UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are left out
 AGAIN = 1000  # draws for what would be detected
@@ -99,14 +99,16 @@ def refutes(guesses: Classed, eps: float, *, n_bits: int, delta: float, alpha: f
     """Whether (ε, δ)-DP is refuted; if it holds, that has a probability of at most α."""
     wrong = float(special.expit(-eps))
     cost, fewest = _price(wrong, n_bits, delta, alpha)
-    allowed = alpha - cost - UNSURE
+    unsure = UNSURE * alpha
+    allowed = alpha - cost - unsure
     ratio = _ratio(guesses, wrong, fewest)
     if ratio is None or allowed <= 0:
         return False
     seen = float(ratio.log(ratio.wrong[None])[0]) - TIE
     if seen >= -math.log(allowed):  # by Markov's inequality
         return True
-    return seen > 0 and _tail_is_below(ratio, seen, allowed, np.random.default_rng([STREAM, round(eps / STEP)]))
+    rng = np.random.default_rng([STREAM, round(eps / STEP)])
+    return seen > 0 and _tail_is_below(ratio, seen, allowed, unsure, rng)
 
 
 def again_at(guesses: Classed, eps: float, quantile: float) -> Classed:
@@ -177,13 +179,13 @@ class _Ratio:
         return {int(j) for mixture in (self.together, *self.each) for j in mixture.at}
 
 
-def _tail_is_below(ratio: _Ratio, seen: float, allowed: float, rng: np.random.Generator) -> bool:
+def _tail_is_below(ratio: _Ratio, seen: float, allowed: float, unsure: float, rng: np.random.Generator) -> bool:
     """Whether the ratio reaches `seen` under ε with a probability of at most `allowed`: simulated, rounded upwards.
 
     A draw from the mixture counts by 1/ratio if it reaches `seen`; the mean is the tail, and no draw counts by more
     than exp(−seen). So Chernoff's inequality gives an upper limit of the tail.
     """
-    most, log = math.exp(-seen), math.log(len(DRAWS) / UNSURE)
+    most, log = math.exp(-seen), math.log(len(DRAWS) / unsure)
     total, drawn = 0.0, 0
     for n in DRAWS:
         while drawn < n:
