@@ -25,7 +25,8 @@ from epsgauge.bounds.one_run import one_run_fdp_mu
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
-from epsgauge.methods.facts import GAUSSIAN_CURVE, INDEPENDENT, MODELS_INDEPENDENT, RULE_FIXED
+from epsgauge.methods.facts import GAUSSIAN_CURVE, INDEPENDENT, MODELS_INDEPENDENT
+from epsgauge.methods.method import Asked
 from epsgauge.methods.table import METHODS
 from epsgauge.scores.rules import Given, SameData, Split, SplitPairs, default_fit, judge
 from epsgauge.scores.table import Scores
@@ -36,6 +37,7 @@ DELTA, LEVEL = 1e-5, 0.95
 GRID = np.linspace(-9.0, 11.0, 4001)  # of the laws of normal scores
 NUMBERS = tuple(int(n) for n in np.geomspace(50, 5000, 21))  # of guesses, to find the best
 PARTS = (6, 12, 20)  # one of so many chooses the rule
+SAME_DATA = Asked("same-data", 1, by_mu=False)
 OF_MU = "†"  # after the name of a bound that assumes Gaussian DP
 STEINKE = "pooled, δ term of Steinke et al."
 
@@ -189,7 +191,7 @@ def _ours(table: Scores, split: Split | SplitPairs, broken: set[str]) -> dict[st
     out: dict[str, float] = {}
     for method in METHODS.values():
         for by_mu in (False, True):
-            evidence = _counted(apart if RULE_FIXED in method.assumptions else whole, method.name, by_mu=by_mu)
+            evidence = _counted(whole if method.judges(SAME_DATA) else apart, method.name, by_mu=by_mu)
             form = method.form(evidence, by_mu=by_mu)
             name = f"{form.name} {OF_MU}" if GAUSSIAN_CURVE in form.assumptions else form.name
             if form.promise == "guaranteed" and name not in out and not broken.intersection(form.assumptions):

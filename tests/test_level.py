@@ -344,3 +344,32 @@ def test_at_best_no_more_guesses_are_right_than_there_are_ones():
     assert a.verdict.largest == best
     assert "of which 900 count" in a.verdict.sentence
     assert a.to_json()["verdict"]["guesses"]["n_guesses"] == 900
+
+
+class Sometimes(Fails):
+    """Model 15 does not train at first."""
+
+    broken = True
+
+    def train(self, data, *, seed, size=None):
+        trains = super() if self.broken else super(Fails, self)
+        return trains.train(data, seed=seed, size=size)
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_model_played_again_after_a_look_counts_as_failed(tmp_path, monkeypatch, looked):
+    """Else one could look, play those that failed again, and look again: two chances at one level."""
+    declared = plan(Sometimes(), n_models=40, audit={"attack": "difference", "fit_models": 14})
+    first = played(declared, tmp_path / "a")
+    before = audit_run(first)
+    assert [f.index for f in before.evidence.failed] == [15]
+    if looked:
+        assert first.log_look("audit")
+    monkeypatch.setattr(Sometimes, "broken", False)
+    again = run(declared, out=first.path, executor=InProcess(), retry_failed=True)
+    after = audit_run(again)
+    assert (again.n_failed, again.retried_after_look.tolist()) == (0, [15] if looked else [])
+    assert ([f.index for f in after.evidence.failed] == [15]) == looked
+    assert (after.judged.tally == before.judged.tally) == looked
+    assert any("played again after results had been seen: it counts as failed" in w for w in after.warnings) == looked
+    assert after.verdict.promise == "guaranteed"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from epsgauge.auditing.audit import audit
 from epsgauge.bounds.anytime import anytime_lower_bound
 from epsgauge.bounds.shapes import EDGES, classes, places
 from epsgauge.bounds.watched import MOST_PAIRS, log_ratio, watched, watched_lower_bound
@@ -208,3 +209,12 @@ def test_models_that_failed_are_not_guessed_and_their_bits_count_in_their_place(
     assert (len(cut.watched), form.counts(cut, several=True)) == (10, "the first 10 judged models in order")
     assert form.failures(cut) is None
     assert AnytimeOfCoins().detectable(replace(whole, complete_below=0), delta=1e-5, level=0.9) == 0
+
+
+def test_the_order_of_a_table_may_follow_its_bits():
+    """Coins that fell by chance, and rows sorted by them: no model of a table comes before another."""
+    rng = np.random.default_rng(0)
+    bits = np.sort(rng.integers(0, 2, 600))[::-1]
+    table = Scores(np.arange(600), np.zeros(600, int), bits, rng.normal(size=600), "substitute", bits="coins")
+    a = audit(table, verdict_method="anytime")
+    assert (a.verdict.bound, a.evidence.can_be_watched) == (0.0, False)

@@ -15,7 +15,7 @@ from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
 from epsgauge.auditing.claim import Promises, promises
 from epsgauge.auditing.declared import facts_of, failing, judged_before, level_lost
-from epsgauge.auditing.judged import check_split, choice_of, evidence_of, judge_signals
+from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_time, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
 from epsgauge.auditing.verdict import Verdict, verdict
@@ -31,6 +31,7 @@ from epsgauge.methods.facts import GAUSSIAN_CURVE, NO_PROOF, NOT_COINS, Facts, L
 from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, SHARPEST, default_method, judging
+from epsgauge.numbers import count
 from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.scores.rules import default_fit, judge
@@ -216,7 +217,7 @@ def audit_run(
     cut, fit_pairs = settings.n_fit(run.plan.n_models) if skipped is None else skipped, settings.n_fit_pairs(m)
     check_split(run, settings, cut, fit_pairs)
     found = results_of(run)
-    signals = found.signals
+    signals, late = in_time(run, found.signals, cut)
     if skipped is not None:
         signals = signals[signals.models >= skipped]
     if not len(signals):
@@ -227,7 +228,7 @@ def audit_run(
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
     lost = level_lost(run, asked, from_another=skipped is not None)
-    evidence, as_declared = evidence_of(run, judged, cut), asked.settings.level == run.declared.level
+    evidence, as_declared = evidence_of(run, judged, cut, late), asked.settings.level == run.declared.level
     return _assemble(
         _Case(run.plan.name, using, evidence, m, claim, models, lost, as_declared, run, signals, found.looks)
     )
@@ -325,6 +326,7 @@ def _assembled(case: _Case) -> Audit:
     warnings = (
         *said,
         *_failures(evidence.failed, case.models),
+        *_too_late(run),
         *case.promised.notes,
         *_cautions(posterior, rows, settings.level),
         *(() if run is None else run.notes),
@@ -409,6 +411,15 @@ def _cautions(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -
     return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest, exact=exact)
 
 
+def _too_late(run: Run | None) -> list[str]:
+    n = 0 if run is None else len(run.retried_after_look)
+    if not n:
+        return []
+    one = n == 1
+    who = f"{count(n, 'model')} that had failed {'was' if one else 'were'} played again after results had been seen"
+    return [f"{who}: {'it counts' if one else 'they count'} as failed, as at that look."]
+
+
 def _failures(judged: Sequence[Failed], models: Models) -> list[str]:
     if not models.failed:
         return []
@@ -416,7 +427,7 @@ def _failures(judged: Sequence[Failed], models: Models) -> list[str]:
     ones = int(bits.sum())
     return [
         f"{models.failed} of {models.planned} models failed, {len(judged)} of them among those to be judged ({ones} "
-        f"pairs with b = 1, {len(bits) - ones} with b = 0). In guaranteed bounds these count as wrong guesses, or as "
-        "none where only the surest count; they are left out of the posterior, which is biased if failing depends on "
-        "the bit. Try them again with --retry-failed."
+        f"pairs with b = 1, {len(bits) - ones} with b = 0). In guaranteed bounds these count as wrong guesses, or are "
+        "not guessed; they are left out of the posterior, which is biased if failing depends on "
+        "the bit. Try them again with --retry-failed before you look."
     ]

@@ -56,10 +56,21 @@ def given_threshold(using: Setup, signals: Signals) -> float | None:
     return using.attack.threshold_at(using.settings.percentile, signals.blind())
 
 
-def evidence_of(run: Run, judged: Judged, cut: int) -> Evidence:
+def in_time(run: Run, signals: Signals, cut: int) -> tuple[Signals, Signals]:
+    """The signals that count, and those that came too late: of models to be judged that had failed when results were
+    seen. Else one could look, play these again, and look again, which would be two chances.
+    """
+    late = np.isin(signals.models, run.retried_after_look) & (signals.models >= cut)
+    return signals[~late], signals[late]
+
+
+def evidence_of(run: Run, judged: Judged, cut: int, late: Signals | None = None) -> Evidence:
     """What is missing in a run is neither done nor failed; while a model that chooses the rule is, none counts."""
     chose = judged.choice.fit_pairs if isinstance(judged.choice, SplitPairs) else 0
-    failed = tuple(Failed(f.index, f.bits[chose:]) for f in run.failed if f.index >= cut)
+    bits = {f.index: f.bits for f in run.failed if f.index >= cut}
+    if late is not None:
+        bits |= dict(zip(late.models.tolist(), late.bits, strict=True))
+    failed = tuple(Failed(index, bits[index][chose:]) for index in sorted(bits))
     missing = np.setdiff1d(np.arange(run.plan.n_models), np.union1d(run.done, run.failed_models))
     end = float(missing[0]) if len(missing) else math.inf
     return Evidence(judged, failed, 0.0 if isinstance(judged.choice, Split) and end < cut else end)

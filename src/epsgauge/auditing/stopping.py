@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from epsgauge.auditing.claim import Claim, NoClaim, promises
-from epsgauge.auditing.judged import evidence_of, judge_signals
+from epsgauge.auditing.judged import evidence_of, in_time, judge_signals
 from epsgauge.auditing.setup import setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.table import WATCHED
@@ -55,11 +55,12 @@ class StopWhen:
     def reached(self, run: Run) -> bool:
         """By the models in the order of their numbers, up to the first that is missing."""
         settings, cut = run.plan.audit, run.plan.n_fit
+        signals, late = in_time(run, results_of(run).signals, cut)
         try:
-            judged = judge_signals(results_of(run).signals, setup_of(settings, {}), cut, run.plan.n_fit_pairs)
+            judged = judge_signals(signals, setup_of(settings, {}), cut, run.plan.n_fit_pairs)
         except InvalidInput:  # too few models yet
             return False
-        evidence = evidence_of(run, judged, cut)
+        evidence = evidence_of(run, judged, cut, late)
         if self.width is not None:  # of the form that has an upper end
             found = WATCHED.found(evidence, delta=settings.delta, level=settings.level)
             return found is not None and found.high - found.low < self.width

@@ -61,6 +61,7 @@ class Verdict:
     adjacency: Adjacency
     mu: float | None  # the bound as μ of Gaussian DP, where that was held against a claim
     guesses: Guesses | None  # that count, of a pooled bound
+    guessed_by: str  # what makes them, where that is not the rule
     needed: float | None  # guesses that a perfect attack would need, where there are too few
     reason: str  # why there is no claim
     folded: bool  # whether a posterior read the attack as its opposite
@@ -166,6 +167,7 @@ def verdict(
         adjacency=evidence.scores.adjacency,
         mu=method.mu(evidence, level=level),
         guesses=method.guesses(evidence),
+        guessed_by=method.guessed_by,
         needed=method.needed(evidence, judged.eps, **at) if short_of and judged is not None else None,
         reason=claim.reason if isinstance(claim, NoClaim) else "",
         folded=folded,
@@ -189,7 +191,8 @@ def _power(v: Verdict) -> str:
     what = f"only claims below ε = {number(v.detectable)}" if v.detectable > 0 else "no claim, however small,"
     at = f"its measured rates (FNR {float(v.tally.fnr):.3g}, FPR {float(v.tally.fpr):.3g})"
     if v.guesses is not None:
-        at = f"the measured share of right guesses ({v.guesses.n_right} of {v.guesses.n_guesses})"
+        by = f", by {v.guessed_by}" if v.guessed_by else ""
+        at = f"the measured share of right guesses ({v.guesses.n_right} of {v.guesses.n_guesses}{by})"
     return f"At {at} such an audit refutes {what} with a probability of {v.power:.0%}."
 
 

@@ -184,9 +184,12 @@ class Evidence:
 
     @property
     def can_be_watched(self) -> bool:
-        """Whether guesses about models in order can be weighed: bits are coins, and models before them say how."""
-        few = int(self.in_order.pairs.max(initial=0)) <= MOST_PAIRS
-        return self.coins and few and isinstance(self.judged.choice, Split)
+        """Whether guesses about models in order can be weighed: bits are coins, and models before them say how.
+
+        Those of a run have an order; that of a table, whose models are split at random, may follow their bits.
+        """
+        few, choice = int(self.in_order.pairs.max(initial=0)) <= MOST_PAIRS, self.judged.choice
+        return self.coins and few and isinstance(choice, Split) and choice.seed is None
 
     @cached_property
     def watched(self) -> Watched:

@@ -81,6 +81,7 @@ class Method(ABC):
     may_judge: ClassVar[bool] = True
     of_claimed_mu: ClassVar[bool] = False  # whether it judges claims stated as μ alone
     fixed_number: ClassVar[bool] = False  # whether it needs a number of guesses that the scores do not decide
+    guessed_by: ClassVar[str] = ""  # what makes the guesses, where that is not the rule
     sliders: ClassVar[bool] = False  # whether a slider of the viewer can ask for it
     instead: ClassVar[Mapping[str, str]] = {}  # who judges where an assumption does not hold
 

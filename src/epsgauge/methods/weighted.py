@@ -29,6 +29,7 @@ class Weighted(Method):
     meaning = "covers with at least the level, however guesses depend on each other; surer guesses weigh more"
     assumptions = (FAIR_BITS, NUMBER_FIXED, DELTA_FIXED)
     remark = "Weighted looks at all scores, whatever the rule."
+    guessed_by = "the middle of the scores"
     instead: ClassVar[Mapping[str, str]] = {**WHEN_STOPPED, DELTA_FIXED: "clopper-pearson"}
 
     def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:

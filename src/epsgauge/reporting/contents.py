@@ -189,9 +189,7 @@ def _numbers(audit: Audit) -> tuple[Number, ...]:
         out.append(Number("Largest bound possible", number(v.largest), "if every guess were right"))
     elif v.detectable is not None and v.kind == "not refuted":
         most = f"ε < {number(v.detectable)}" if v.detectable > 0 else "none"
-        out.append(
-            Number("Claims it could refute", most, f"with probability {_percent(v.power)}, at these error rates")
-        )
+        out.append(Number("Claims it could refute", most, f"with probability {_percent(v.power)}, by such an audit"))
     return tuple(out)
 
 

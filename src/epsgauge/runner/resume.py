@@ -102,8 +102,11 @@ def entries_of_resume(store: Store, plan: Plan, *, retry_failed: bool) -> dict[s
         entries["extended_after_look"] = True
     n_fit = plan.audit.fit_models or in_force(store.declarations()).audit.fit_models or plan.n_fit
     choosing = np.inf if plan.audit.rule == "split-pairs" else n_fit  # pairs of every model choose there
-    if retry_failed and (store.indices("failed") < choosing).any():
+    failed = store.indices("failed") if retry_failed else np.empty(0, np.int64)
+    if (failed < choosing).any():
         entries["refit_after_look"] = True
+    if len(failed):
+        entries["retried_after_look"] = sorted({*(store.get("retried_after_look") or []), *failed.tolist()})
     return entries
 
 

@@ -56,6 +56,7 @@ class Run(Displayed):
     notes: list[str]
     extended_after_look: bool  # n_models was raised when results had been seen
     refit_after_look: bool  # models that choose the rule were played again then
+    retried_after_look: Ints  # models that had failed and were played again then
     code_changed: bool  # and that was accepted
     stop_when: str | None  # what it was to stop for before all models were played
 
@@ -82,6 +83,7 @@ class Run(Displayed):
                 _notes(store, sessions),
                 bool(store.get("extended_after_look", False)),
                 bool(store.get("refit_after_look", False)),
+                np.array(store.get("retried_after_look") or [], np.int64),
                 bool(store.get("accepted_code")),
                 store.get("stop_when"),
             )

@@ -160,7 +160,7 @@ def results_key(run: Run) -> tuple[Any, ...]:
     """Another one as soon as the results are; a look that is logged changes the store, and not this."""
     begun, digests = run.provenance.get("time"), tuple(each.digest for each in run.declarations)
     flags = (run.extended_after_look, run.refit_after_look, run.code_changed, run.stop_when, tuple(run.notes))
-    models = (run.done.tobytes(), run.failed_models.tobytes())
+    models = (run.done.tobytes(), run.failed_models.tobytes(), run.retried_after_look.tobytes())
     return (str(run.path), begun, json.dumps(run.plan.tables(), default=str), digests, flags, models)
 
 
