@@ -1,6 +1,7 @@
 """What takes a guarantee: a δ, a verdict or a rule that was not declared, bits that are no coins, a wrong order."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from scipy import special
 from tiny_runs import Pairs, evidence_of_tally, pairs_plan, plan, played, responses, small_plan, stopped
 
 from epsgauge.auditing.audit import audit, audit_run
+from epsgauge.auditing.caveats import failures
 from epsgauge.auditing.forecast import forecast
 from epsgauge.auditing.judged import evidence_of
 from epsgauge.auditing.stopping import StopWhen
@@ -373,3 +375,14 @@ def test_a_model_played_again_after_a_look_counts_as_failed(tmp_path, monkeypatc
     assert (after.judged.tally == before.judged.tally) == looked
     assert any("played again after results had been seen: it counts as failed" in w for w in after.warnings) == looked
     assert after.verdict.promise == "guaranteed"
+
+
+def test_models_that_failed_and_those_played_again_too_late_are_told_apart():
+    of = SimpleNamespace(
+        plan=SimpleNamespace(n_models=40), failed_models=np.array([5]), retried_after_look=np.array([3])
+    )
+    failed, late = failures([Failed(3, np.array([1])), Failed(5, np.array([0]))], of)
+    assert failed.startswith(
+        "1 of 40 models failed, 1 of them among those to be judged (0 pairs with b = 1, 1 with b = 0)"
+    )
+    assert late.startswith("1 model that had failed was played again after results had been seen")

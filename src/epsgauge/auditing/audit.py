@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
+from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, unpromised
 from epsgauge.auditing.claim import Promises, promises
-from epsgauge.auditing.declared import facts_of, failing, judged_before, level_lost
+from epsgauge.auditing.declared import facts_of, failing, level_lost
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_time, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
@@ -24,21 +23,19 @@ from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
-from epsgauge.methods.cautions import cautions
 from epsgauge.methods.counting import Counting
-from epsgauge.methods.evidence import Evidence, Failed
-from epsgauge.methods.facts import GAUSSIAN_CURVE, NO_PROOF, NOT_COINS, Facts, Lost, left
+from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.facts import Facts, Lost, left
 from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.rows import MethodRow, row_of
-from epsgauge.methods.table import BASELINE, METHODS, POSTERIOR, SHARPEST, default_method, judging
-from epsgauge.numbers import count
+from epsgauge.methods.table import METHODS, default_method, judging
 from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.scores.rules import default_fit, judge
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.posterior import Posterior, estimate
+from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
 
 if TYPE_CHECKING:
@@ -268,11 +265,8 @@ class _Case:
         judged, settings = self.evidence.judged, self.settings
         of_table = (len(judged.judged) + (0 if judged.same_data else len(judged.fit))) * settings.delta
         fails = of_table if self.run is None else failing(self.run)
-        return settings.asked(self.pairs_per_model, failing=fails, stopped=self.stopped, coins=self.evidence.coins)
-
-    @property
-    def stopped(self) -> bool:
-        return self.lost is not None and self.lost.stopping
+        stopped = self.facts(settings.delta).stopped
+        return settings.asked(self.pairs_per_model, failing=fails, stopped=stopped, coins=self.evidence.coins)
 
     def judge(self, delta: float, *, by_mu: bool) -> tuple[Method, tuple[str, ...]]:
         """Who judges at this δ, and what must be said about it."""
@@ -309,7 +303,12 @@ def _assembled(case: _Case) -> Audit:
     facts = replace(case.facts(settings.delta), level_declared=case.level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
     who = adversary(evidence.judged, None if run is None else case.using.attack, case.signals)
-    said = (*caveats, *_beside(case, kept.promise), *_unpromised(evidence, kept.why), *_of_own_attack(case.using))
+    said = (
+        *caveats,
+        *beside(run, settings, case.looks, kept.promise),
+        *unpromised(evidence, kept.why),
+        *of_own_attack(case.using),
+    )
     undeclared = (UNDECLARED,) if case.declaration is None and kept.promise == "guaranteed" else ()
     ruled = verdict(
         claim,
@@ -325,10 +324,9 @@ def _assembled(case: _Case) -> Audit:
     rows = rows_of(evidence, facts, settings, judge_, case.asked)
     warnings = (
         *said,
-        *_failures(evidence.failed, case.models),
-        *_too_late(run),
+        *failures(evidence.failed, run),
         *case.promised.notes,
-        *_cautions(posterior, rows, settings.level),
+        *of_rows(posterior, rows, settings.level),
         *(() if run is None else run.notes),
     )
     return Audit(
@@ -373,24 +371,6 @@ def rows_of(
     return tuple(row for row in found if row is not None)
 
 
-def _beside(case: _Case, promise: Kind) -> tuple[str, ...]:
-    """What a guaranteed verdict promises together with an earlier one."""
-    said = None if case.run is None or promise != "guaranteed" else judged_before(case.run, case.settings, case.looks)
-    return (said,) if said else ()
-
-
-def _unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
-    """What the bits, or the lack of a proof, take from the verdict's bound."""
-    said = [reason for reason in why if reason in (*NOT_COINS.values(), NO_PROOF, evidence.unfair)]
-    return tuple(f"The bound promises nothing here: {reason}." for reason in said)
-
-
-def _of_own_attack(using: Setup) -> tuple[str, ...]:
-    """It is given no bits, but nothing keeps code from opening the run directory."""
-    unseen = "is your own code: this holds only if it does not read the bits elsewhere, which epsgauge cannot see."
-    return tuple(f"The attack {own.name} {unseen}" for own in using.own if own.what == "attack")
-
-
 def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:
     """A limit for ε at the audit's δ is no claim of μ, and may be at another δ than the claim."""
     settings = case.settings
@@ -400,34 +380,3 @@ def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:
     same = method.name == ruled.method and ruled.delta == settings.delta and ruled.mu is None
     at = {"delta": settings.delta, "level": settings.verdict_level}
     return Gauge(ruled.bound if same else method.lower_bound(evidence, **at), method.name, method.label, promise)
-
-
-def _cautions(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -> tuple[str, ...]:
-    """Where several bounds are guaranteed, the guaranteed low end is that of the highest."""
-    low = {row.method: row.low for row in rows}
-    proven = [row.low for row in rows if row.promise == "guaranteed" and GAUSSIAN_CURVE not in row.assumptions]
-    highest = max([low[BASELINE.name], *proven])
-    exact = next((row.tally for row in rows if row.method == SHARPEST.name), None)
-    return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest, exact=exact)
-
-
-def _too_late(run: Run | None) -> list[str]:
-    n = 0 if run is None else len(run.retried_after_look)
-    if not n:
-        return []
-    one = n == 1
-    who = f"{count(n, 'model')} that had failed {'was' if one else 'were'} played again after results had been seen"
-    return [f"{who}: {'it counts' if one else 'they count'} as failed, as at that look."]
-
-
-def _failures(judged: Sequence[Failed], models: Models) -> list[str]:
-    if not models.failed:
-        return []
-    bits = np.concatenate([f.bits for f in judged]) if judged else np.empty(0, np.int64)
-    ones = int(bits.sum())
-    return [
-        f"{models.failed} of {models.planned} models failed, {len(judged)} of them among those to be judged ({ones} "
-        f"pairs with b = 1, {len(bits) - ones} with b = 0). In guaranteed bounds these count as wrong guesses, or are "
-        "not guessed; they are left out of the posterior, which is biased if failing depends on "
-        "the bit. Try them again with --retry-failed before you look."
-    ]

@@ -1,0 +1,69 @@
+"""What must be said beside a verdict: what it does not promise, what failed, what came too late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from epsgauge.auditing.declared import judged_before
+from epsgauge.auditing.setup import Setup
+from epsgauge.methods.cautions import cautions
+from epsgauge.methods.evidence import Evidence, Failed
+from epsgauge.methods.facts import GAUSSIAN_CURVE, NO_PROOF, NOT_COINS
+from epsgauge.methods.rows import MethodRow
+from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
+from epsgauge.numbers import count
+from epsgauge.runner.view import Looks, Run
+from epsgauge.settings import AuditSettings
+from epsgauge.stats.interval import Kind
+from epsgauge.stats.posterior import Posterior
+
+
+def beside(run: Run | None, settings: AuditSettings, looks: Looks, promise: Kind) -> tuple[str, ...]:
+    """What a guaranteed verdict promises together with an earlier one."""
+    said = None if run is None or promise != "guaranteed" else judged_before(run, settings, looks)
+    return (said,) if said else ()
+
+
+def unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
+    """What the bits, or the lack of a proof, take from the verdict's bound."""
+    said = [reason for reason in why if reason in (*NOT_COINS.values(), NO_PROOF, evidence.unfair)]
+    return tuple(f"The bound promises nothing here: {reason}." for reason in said)
+
+
+def of_own_attack(using: Setup) -> tuple[str, ...]:
+    """It is given no bits, but nothing keeps code from opening the run directory."""
+    unseen = "is your own code: this holds only if it does not read the bits elsewhere, which epsgauge cannot see."
+    return tuple(f"The attack {own.name} {unseen}" for own in using.own if own.what == "attack")
+
+
+def failures(judged: Sequence[Failed], run: Run | None) -> list[str]:
+    """Of models that failed, and of those that were played again too late."""
+    if run is None:
+        return []
+    now, late = set(run.failed_models.tolist()), len(run.retried_after_look)
+    out = []
+    if now:
+        bits = np.concatenate([np.empty(0, np.int64), *(f.bits for f in judged if f.index in now)])
+        ones, n = int(bits.sum()), sum(f.index in now for f in judged)
+        out.append(
+            f"{len(now)} of {run.plan.n_models} models failed, {n} of them among those to be judged ({ones} pairs with "
+            f"b = 1, {len(bits) - ones} with b = 0). In guaranteed bounds these count as wrong guesses, or are not "
+            "guessed; they are left out of the posterior, which is biased if failing depends on the bit. Try them "
+            "again with --retry-failed before you look."
+        )
+    if late:
+        who = f"{count(late, 'model')} that had failed {'was' if late == 1 else 'were'} played again"
+        counts = "it counts" if late == 1 else "they count"
+        out.append(f"{who} after results had been seen: {counts} as failed, as at that look.")
+    return out
+
+
+def of_rows(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -> tuple[str, ...]:
+    """Where several bounds are guaranteed, the guaranteed low end is that of the highest."""
+    low = {row.method: row.low for row in rows}
+    proven = [row.low for row in rows if row.promise == "guaranteed" and GAUSSIAN_CURVE not in row.assumptions]
+    highest = max([low[BASELINE.name], *proven])
+    exact = next((row.tally for row in rows if row.method == SHARPEST.name), None)
+    return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest, exact=exact)
