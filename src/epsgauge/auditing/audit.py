@@ -148,6 +148,7 @@ def audit(
 
     `attack` and `verdict_method` may be objects of your own: an `Attack`, a `Method`.
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> scores = Scores.from_in_out(rng.normal(1, 1, 900), rng.normal(0, 1, 900), adjacency="substitute")
     >>> audit(scores, delta=1e-5, claimed_eps=0.5, claimed_delta=1e-5, claimed_adjacency="substitute")
