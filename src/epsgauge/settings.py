@@ -45,7 +45,8 @@ class AuditSettings(BaseModel):
 
     delta: float = Field(default=1e-5, ge=0, lt=1)
     level: float = Field(default=0.90, gt=0, lt=1)
-    attack: Annotated[str, _known(list(ATTACKS), own=True)] = "percentile"
+    # None: of a plan, the one that fits its game
+    attack: Annotated[str, _known(list(ATTACKS), own=True)] | None = None
     rule: Literal["split", "split-pairs", "given", "same-data"] = "split"
     fit_models: int | None = Field(default=None, ge=1)  # None: a sixth of the models
     fit_pairs: int | None = Field(default=None, ge=1)  # of each model, for rule = "split-pairs"; None: a sixth
@@ -102,7 +103,7 @@ class AuditSettings(BaseModel):
             raise ValueError('fit_models goes with rule = "split"')
         if self.rule != "split-pairs" and self.fit_pairs is not None:
             raise ValueError('fit_pairs goes with rule = "split-pairs"')
-        attack = ATTACKS.get(self.attack)  # None: your own, which says it where it is loaded
+        attack = ATTACKS.get(self.attack or "percentile")  # None: your own, which says it where it is loaded
         if self.percentile is not None and attack is not None and not attack.has_percentiles:
             raise ValueError('percentile goes with attack = "percentile"')
         self._check_guesses()

@@ -8,9 +8,10 @@ from epsgauge.attacks.attack import Attack
 from epsgauge.attacks.difference import Difference
 from epsgauge.attacks.loss import Loss
 from epsgauge.attacks.percentile import Percentile
+from epsgauge.attacks.rehearsed import Rehearsed
 from epsgauge.references import one_of
 
-ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Percentile(), Loss(), Difference())}
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Percentile(), Loss(), Difference(), Rehearsed())}
 
 
 def attack_of(value: Any) -> Attack:

@@ -13,6 +13,7 @@ from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
 from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, unpromised
 from epsgauge.auditing.claim import Promises, promises
+from epsgauge.auditing.control import Control, control_of
 from epsgauge.auditing.declared import facts_of, failing, level_lost
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_time, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
@@ -223,12 +224,13 @@ def audit_run(
         raise InvalidInput(f"no model of {run.path} is done, so there is nothing to audit. {remedy}")
     with _guarded(using):
         judged = judge_signals(signals, using, cut, fit_pairs)
+        control = control_of(using.attack, found.control)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
     lost = level_lost(run, asked, from_another=skipped is not None)
     evidence, as_declared = evidence_of(run, judged, cut, late), asked.settings.level == run.declared.level
     return _assemble(
-        _Case(run.plan.name, using, evidence, m, claim, models, lost, as_declared, run, signals, found.looks)
+        _Case(run.plan.name, using, evidence, m, claim, models, lost, as_declared, run, signals, found.looks, control)
     )
 
 
@@ -247,6 +249,7 @@ class _Case:
     run: Run | None = None
     signals: Signals | None = None
     looks: Looks = ()
+    control: Control | None = None
     beforehand: Declaration | None = None  # of scores
 
     @property
@@ -319,6 +322,7 @@ def _assembled(case: _Case) -> Audit:
         level=settings.verdict_level,
         delta=settings.delta,
         adversary=who,
+        control=case.control,
         caveats=(*said, *undeclared),
     )
     posterior = estimate(evidence.tally, delta=settings.delta)

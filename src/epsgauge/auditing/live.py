@@ -31,6 +31,7 @@ class Live:
         self._fit_pairs = run.plan.n_fit_pairs
         self._over = {int(i) for i in (*run.done, *run.failed_models) if i < self._n_fit}
         signals = results_of(run).signals
+        self._rehearsal = signals.rehearsal
         self._new = [signals] if len(signals) else []  # not in the tally yet
         self._threshold: float | None = None
         self._tally = NONE
@@ -41,7 +42,7 @@ class Live:
         if outcome.index < self._n_fit:
             self._over.add(outcome.index)
         if outcome.channels is not None:
-            self._new.append(Signals.of([outcome], self._game.adjacency, self._game.sees))
+            self._new.append(Signals.of([outcome], self._game.adjacency, self._game.sees, self._rehearsal))
 
     @property
     def shows_results(self) -> bool:

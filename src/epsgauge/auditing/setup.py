@@ -50,7 +50,7 @@ def setup_of(declared: AuditSettings, changes: Mapping[str, Any]) -> Setup:
         own.append(_own("method", values["verdict_method"], changes["verdict_method"], method, METHODS))
     settings = changed(declared, values)
     if attack is None:
-        attack = _built_in(settings.attack, ATTACKS, "attack")
+        attack = _built_in(settings.attack or "percentile", ATTACKS, "attack")
     if method is None and settings.verdict_method is not None:
         method = _built_in(settings.verdict_method, METHODS, "verdict_method")
     if method is not None and not method.may_judge:

@@ -1,4 +1,4 @@
-"""The verdict on a claim: violation, not refuted by this adversary, underpowered, or no claim."""
+"""The verdict on a claim: violation, not refuted by this adversary, inconclusive, underpowered, or no claim."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.claim import Claim, NoClaim
+from epsgauge.auditing.control import Control
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import GAUSSIAN_CURVE
@@ -22,7 +23,13 @@ from epsgauge.stats.tally import Tally
 
 # Only a guaranteed bound says that a claim does not hold.
 Ruling = Literal[
-    "violation", "violation by an estimate", "violation by a credible bound", "not refuted", "underpowered", "no claim"
+    "violation",
+    "violation by an estimate",
+    "violation by a credible bound",
+    "not refuted",
+    "inconclusive",
+    "underpowered",
+    "no claim",
 ]
 ABOVE: dict[Kind, Ruling] = {
     "guaranteed": "violation",
@@ -58,6 +65,7 @@ class Verdict:
     tally: Tally  # that the bound rests on
     failed: int  # guesses about models that failed, which count in it as wrong
     adversary: Adversary
+    control: Control | None  # what the attack sees where there is no noise, if that was tried
     adjacency: Adjacency
     mu: float | None  # the bound as μ of Gaussian DP, where that was held against a claim
     guesses: Guesses | None  # that count, of a pooled bound
@@ -83,6 +91,8 @@ class Verdict:
                 return f"{_shown(self)}, above {_claimed(self)}, {with_whom}"
             case "not refuted":
                 return f"{_claimed(self)}."
+            case "inconclusive":
+                return f"the attack is too weak to say anything of {_claimed(self)}."
             case "underpowered":
                 return f"this audit cannot refute {_claimed(self)}, whatever the attack."
             case _:
@@ -102,6 +112,12 @@ class Verdict:
                     f"The adversary: {self.adversary}.",
                     _power(self),
                     "A stronger attack may show more.",
+                ]
+            case "inconclusive":
+                found = [
+                    f"Even without noise it hardly tells what a model was trained on: {self.control}.",
+                    f"The adversary: {self.adversary}.",
+                    'Give it more: canaries = "auto", another attack, or a look at the updates.',
                 ]
             case "underpowered":
                 found = [
@@ -135,6 +151,7 @@ def verdict(
     level: float,
     delta: float,
     adversary: Adversary,
+    control: Control | None = None,
     caveats: tuple[str, ...] = (),
 ) -> Verdict:
     """Judge a claim at its own δ, or report the bound at `delta` where there is none."""
@@ -143,7 +160,9 @@ def verdict(
     bound, largest = (bound_of(method, of(evidence, **at)) for of in (method.lower_bound, method.at_best))
     kind: Ruling = "no claim"
     if judged is not None:
-        kind = ABOVE[promise] if bound > judged.eps else "underpowered" if largest <= judged.eps else "not refuted"
+        blind = control is not None and not control.sees
+        left: Ruling = "inconclusive" if blind else "not refuted"
+        kind = ABOVE[promise] if bound > judged.eps else "underpowered" if largest <= judged.eps else left
     tallied = method.rests_on(evidence)
     folded = method.folds and float(tallied.tally.fnr + tallied.tally.fpr) > 1
     short_of = kind == "underpowered" and judged is not None
@@ -164,6 +183,7 @@ def verdict(
         tally=tallied.tally,
         failed=tallied.n_failed,
         adversary=adversary,
+        control=control,
         adjacency=evidence.scores.adjacency,
         mu=method.mu(evidence, level=level),
         guesses=method.guesses(evidence),
@@ -180,6 +200,7 @@ _HEADS = {
     "violation by an estimate": "Violation by an estimate, which proves nothing",
     "violation by a credible bound": "Violation by a credible bound, which proves nothing",
     "not refuted": "Not refuted by this adversary",
+    "inconclusive": "Inconclusive",
     "underpowered": "Underpowered",
     "no claim": "No claim",
 }

@@ -31,12 +31,17 @@ class Draw:
     training: Ints  # n of them; an add-remove game has one less for each bit 0
 
 
-def draw(game: GameSettings, roles: Roles, run_seed: int, index: int) -> Draw:
-    """Bits, pairs and training set of the model with this index (Experiments 1 and 2, and that of the appendix)."""
+def draw(game: GameSettings, roles: Roles, run_seed: int, index: int, branch: Branch = Branch.audited) -> Draw:
+    """Bits, pairs and training set of the model with this index (Experiments 1 and 2, and that of the appendix).
+
+    In a rehearsal, which no bound rests on, bits are dealt in turns.
+    """
     m = game.pairs_per_model
-    bits = generator(run_seed, Branch.audited, Stream.bits, index).integers(0, 2, size=m)
+    bits = generator(run_seed, branch, Stream.bits, index).integers(0, 2, size=m)
+    if branch is Branch.rehearsal:
+        bits = (index + np.arange(m)) % 2
     fresh = game.pairs_are == "fresh"
-    chosen = generator(run_seed, Branch.audited if fresh else Branch.shared, Stream.pairs, index if fresh else 0)
+    chosen = generator(run_seed, branch if fresh else Branch.shared, Stream.pairs, index if fresh else 0)
     if len(roles.canaries):
         which = np.sort(chosen.choice(len(roles.canaries), size=m, replace=False)) if fresh else np.arange(m)
         pairs = roles.canaries[which]
@@ -47,35 +52,49 @@ def draw(game: GameSettings, roles: Roles, run_seed: int, index: int) -> Draw:
     base = roles.base
     if game.base == "resampled":
         left = np.setdiff1d(base, pairs)
-        rng = generator(run_seed, Branch.audited, Stream.base, index)
+        rng = generator(run_seed, branch, Stream.base, index)
         base = np.sort(rng.choice(left, size=game.train_size - m, replace=False))
     members = pairs[np.arange(m), bits]
     training = np.concatenate([base, members[members >= 0]])
-    return Draw(index, training_seed(run_seed, Branch.audited, index), bits, pairs, training)
+    return Draw(index, training_seed(run_seed, branch, index), bits, pairs, training)
 
 
 def experiment(
-    game: GameSettings, trainer: Trainer | Observer, points: Points, roles: Roles, run_seed: int, index: int
+    game: GameSettings,
+    trainer: Trainer | Observer,
+    points: Points,
+    roles: Roles,
+    run_seed: int,
+    index: int,
+    branch: Branch = Branch.audited,
 ) -> Outcome:
     """Train on the drawn set and look at the model; a failure of the trainer is an outcome too."""
-    drawn = draw(game, roles, run_seed, index)
+    drawn = draw(game, roles, run_seed, index, branch)
     start = time.perf_counter()
 
     def look(asked: Ints) -> dict[str, Floats]:
         data, wanted = points.take(drawn.training), points.take(asked)
-        return observed(trainer, data, wanted, len(asked), seed=drawn.seed, size=game.train_size)
+        known = game.start_is == "known"
+        return observed(trainer, data, wanted, len(asked), seed=drawn.seed, size=game.train_size, known_start=known)
 
     return _seen(drawn, roles, look, start)
 
 
 def experiments(
-    game: GameSettings, trainer: Trainer, points: Points, roles: Roles, run_seed: int, indices: Ints, group: Group
+    game: GameSettings,
+    trainer: Trainer,
+    points: Points,
+    roles: Roles,
+    run_seed: int,
+    indices: Ints,
+    group: Group,
+    branch: Branch = Branch.audited,
 ) -> list[Outcome]:
     """The same for models of one group, trained together; those that are not asked for keep their slots."""
     if not isinstance(trainer, Many):
         raise TypeError("only a trainer of many models can train a group")
     first = int(indices[0]) // group.size * group.size
-    drawn = {int(i): draw(game, roles, run_seed, int(i)) for i in indices}
+    drawn = {int(i): draw(game, roles, run_seed, int(i), branch) for i in indices}
     slots = [drawn.get(i) for i in range(first, int(indices[-1]) + 1)]
     start = time.perf_counter()
     try:
@@ -90,7 +109,7 @@ def experiments(
     except BaseException as error:
         if len(indices) > 1:  # each alone, in its slot, to see whose fault it is
             apart = (
-                experiments(game, trainer, points, roles, run_seed, indices[i : i + 1], group)
+                experiments(game, trainer, points, roles, run_seed, indices[i : i + 1], group, branch)
                 for i in range(len(indices))
             )
             return [outcome for one in apart for outcome in one]

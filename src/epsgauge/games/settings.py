@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from epsgauge.adjacency import Adjacency
+from epsgauge.data.canaries.table import AUTO
 from epsgauge.games.signals import Sees
 
 Challenge = Literal["average", "worst", "explicit"]
@@ -23,12 +24,32 @@ class GameSettings(BaseModel):
     base: Literal["fixed", "resampled"] = "fixed"  # S, or the part of it that no pair provides
     pairs: Literal["fixed", "fresh"] | None = None  # None: fixed where the pairs are explicit, else fresh
     sees: Sees = "pair"  # z0: the adversary of the appendix, who gets one point
-    challenge: Challenge = "average"
+    # None: canaries where the game is that of one pair, else points drawn at random
+    challenge: Challenge | None = None
     pool_size: int | None = Field(default=None, ge=1)  # K, from which pairs are drawn; None: all that is left
     ranking_models: int = Field(default=64, ge=32)  # for challenge = "worst"
-    canaries: str | None = None  # for challenge = "explicit": a built-in name or "module:attr"
+    # for challenge = "explicit": a name, "module:attr", or "auto" for the best of those that can be made from the data
+    canaries: str | None = None
+    start: Literal["known", "secret"] | None = None  # the first weights of torch models; None: known where "auto"
+    rehearsal_models: int | None = Field(default=None, ge=1)  # on which "auto" tries canaries; None: a quarter as many
+    control_models: int | None = Field(default=None, ge=0)  # without noise; None: a tenth as many, from 8 to 64
     reference_size: int = Field(default=200, ge=1)
     points_seed: int | None = Field(default=None, ge=0)  # which points play which part; None: the seed of the run
+
+    @property
+    def auto(self) -> bool:
+        """Whether the canary is the best of several, found in a rehearsal."""
+        return self.canaries == AUTO
+
+    @property
+    def start_is(self) -> Literal["known", "secret"]:
+        if self.start is not None:
+            return self.start
+        return "known" if self.auto else "secret"
+
+    def n_control(self, n_models: int) -> int:
+        """How many models are trained without noise, to see whether the attack finds anything."""
+        return min(max(n_models // 10, 8), 64) if self.control_models is None else self.control_models
 
     @property
     def pairs_are(self) -> Literal["fixed", "fresh"]:
@@ -50,6 +71,18 @@ class GameSettings(BaseModel):
             return "IND-MIA"
         return f"MIA^{self.pairs_per_model}"
 
+    @model_validator(mode="before")
+    @classmethod
+    def _challenged(cls, values: Any) -> Any:
+        """A game that names no challenge has the strongest that needs nothing from the user."""
+        if not isinstance(values, dict) or values.get("challenge") is not None:
+            return values
+        drawn = values.get("pairs_per_model", 1) != 1 or values.get("sees", "pair") != "pair"
+        drawn = drawn or any(values.get(key) is not None for key in ("pool_size", "pairs"))
+        if values.get("canaries") is None and drawn:
+            return {**values, "challenge": "average"}
+        return {**values, "challenge": "explicit", "canaries": values.get("canaries") or AUTO}
+
     @model_validator(mode="after")
     def _consistent(self) -> GameSettings:
         if self.pairs_per_model >= self.train_size:
@@ -58,6 +91,10 @@ class GameSettings(BaseModel):
             raise ValueError('challenge = "explicit" needs the key canaries, a function as "module:attr"')
         if self.challenge != "explicit" and self.canaries is not None:
             raise ValueError('canaries goes with challenge = "explicit"')
+        if self.auto and (self.pairs_per_model, self.pairs_are) != (1, "fixed"):
+            raise ValueError('canaries = "auto" goes with one pair, which is fixed')
+        if self.rehearsal_models is not None and not self.auto:
+            raise ValueError('rehearsal_models goes with canaries = "auto"')
         if self.challenge == "worst" and self.pool_size is None:
             raise ValueError('challenge = "worst" needs pool_size, the number of points that pairs are drawn from')
         if self.challenge == "explicit" and self.pool_size is not None:

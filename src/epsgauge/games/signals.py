@@ -47,9 +47,12 @@ class Signals:
     channels: Mapping[str, Floats]
     adjacency: Adjacency
     sees: Sees
+    rehearsal: Signals | None = None  # of models set apart, whose bits an attack may see
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], adjacency: Adjacency, sees: Sees) -> Signals:
+    def of(
+        cls, outcomes: Sequence[Outcome], adjacency: Adjacency, sees: Sees, rehearsal: Signals | None = None
+    ) -> Signals:
         """Of models that are done, at least one, in ascending order."""
         seen = [outcome.channels or {} for outcome in outcomes]
         return cls(
@@ -59,6 +62,7 @@ class Signals:
             {name: np.stack([channels[name] for channels in seen]) for name in seen[0]},
             adjacency,
             sees,
+            rehearsal,
         )
 
     def __len__(self) -> int:

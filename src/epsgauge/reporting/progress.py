@@ -69,6 +69,9 @@ class Bar(Watch):
     def ranked_one(self, progress: Counts) -> None:
         self._show(progress, "")
 
+    def rehearsed_one(self, progress: Counts) -> None:
+        self._show(progress, "")
+
     def started(self, run: Run, remaining: int) -> None:
         self.run = run
         if run.n_done and remaining:
@@ -132,7 +135,7 @@ class Bar(Watch):
         text = "   ".join(facts)
         done = progress.n_done + progress.n_failed
         if self.task is not None:
-            self.progress.update(self.task, completed=done, facts=text)
+            self.progress.update(self.task, completed=done, total=progress.n_models, facts=text)
         now = time.monotonic()
         if not self.console.is_terminal and now - self.last_line >= SECONDS_BETWEEN_LINES:
             self.last_line = now

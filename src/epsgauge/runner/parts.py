@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 from typing import Any
 
+from epsgauge.data.canaries.table import AUTO, CANARIES
 from epsgauge.errors import InvalidInput
 from epsgauge.references import is_reference, load, nearest, users_code
 
@@ -29,6 +30,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "gaussian": "epsgauge.trainers.mechanism:GaussianTrainer",
     },
     "canaries": {
+        **dict.fromkeys((AUTO, *CANARIES), "epsgauge.data.canaries.table:canaries_of"),
         "digits": "epsgauge.data.digits:canaries",
         "zeros": "epsgauge.data.zeros:canaries",
     },

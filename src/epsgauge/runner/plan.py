@@ -60,6 +60,8 @@ class Plan(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise InvalidInput(sentence_of(error, _keys)) from None
+        if self.audit.attack is None:
+            object.__setattr__(self, "audit", self.audit.model_copy(update={"attack": self.fitting_attack}))
         if self.n_fit >= self.n_models:
             raise InvalidInput(
                 f"audit.fit_models must be below n_models = {self.n_models}, so that models are left to be judged, but "
@@ -74,6 +76,11 @@ class Plan(BaseModel):
             check_implied(self.audit.claimed_adjacency, self.game.adjacency, "audit.claimed_adjacency")
         if self.game.canaries is not None:
             Part("canaries", self.game.canaries)  # a name that is not known is said now
+
+    @property
+    def fitting_attack(self) -> str:
+        """The attack of a plan that names none: of canaries, what a rehearsal shows; of ordinary points, their rank."""
+        return "rehearsed" if self.game.challenge == "explicit" and self.audit.percentile is None else "percentile"
 
     @property
     def n_samples(self) -> int:

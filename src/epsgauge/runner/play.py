@@ -5,18 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from epsgauge.data.canaries.table import AUTO, CANARIES, canaries_of
 from epsgauge.data.points import Keys, Points, as_points, digest
 from epsgauge.errors import InvalidInput
 from epsgauge.games import ranking
 from epsgauge.games.experiment import draw, experiment, experiments
 from epsgauge.games.ranking import Ranking
+from epsgauge.games.rehearsal import canary_of, is_quiet
 from epsgauge.games.roles import Roles, assign, candidates, ranked
+from epsgauge.games.seeds import Branch
 from epsgauge.games.signals import Outcome
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import beside, search_in, users_code
@@ -30,9 +33,11 @@ from epsgauge.trainers.protocol import (
     Observer,
     Trainer,
     as_trainer,
+    can_be_quiet,
     knows_size,
     without_noise,
 )
+from epsgauge.trainers.start import with_known_start
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +47,9 @@ class Table:
     points: Points
     n_canary_points: int
     canaries: Ints  # [k, 2]
+    names: tuple[str, ...]  # of canaries that are made from the data
     trainer: Trainer | Observer
+    quiet: Trainer | Observer | None  # the same without its noise; None where it cannot be had
     keys: Callable[[], Keys]
 
 
@@ -80,6 +87,7 @@ def trainer_of(plan: Plan) -> Trainer | Observer:
     """The trainer, without its noise where the plan is a control."""
     search_in(plan.folder)
     trainer = as_trainer(plan.trainer.build(), plan.trainer.use)
+    trainer = with_known_start(trainer) if plan.game.start_is == "known" else trainer
     return without_noise(trainer, plan.trainer.use) if plan.control else trainer
 
 
@@ -89,16 +97,24 @@ def _build(plan: Plan) -> Table:
         with users_code(f"data {plan.data.use}"):
             raw = plan.data.build()
         points = as_points(raw, plan.data.use)
-        n_data, canaries = len(points), np.empty((0, 2), np.int64)
+        n_data, canaries, names = len(points), np.empty((0, 2), np.int64), tuple[str, ...]()
         if plan.canaries is not None:
-            points, canaries = _with_canaries(plan, plan.canaries, raw, points)
-    return Table(points, len(points) - n_data, canaries, trainer, cache(points.keys))
+            points, canaries, names = _with_canaries(plan, plan.canaries, raw, points)
+    return Table(points, len(points) - n_data, canaries, names, trainer, _quiet(plan, trainer), cache(points.keys))
 
 
-def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Points, Ints]:
-    """The user's pairs as appended indices: first all z1, then all z0; an add-remove game has no z0."""
+def _quiet(plan: Plan, trainer: Trainer | Observer) -> Trainer | Observer | None:
+    return without_noise(trainer, plan.trainer.use) if can_be_quiet(trainer) and not plan.control else None
+
+
+def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Points, Ints, tuple[str, ...]]:
+    """Pairs as appended indices: first all z1, then all z0; an add-remove game has no z0. Names, if made from data."""
+    names: list[str] = []
     with users_code(f"canaries {part.use}"):
-        zeros, ones = part.build()(raw)
+        if part.use in (AUTO, *CANARIES):
+            names, zeros, ones = canaries_of(part.use, raw)
+        else:
+            zeros, ones = part.build()(raw)
     n_data, m = len(points), plan.game.pairs_per_model
     points = points.extended(ones)
     k = len(points) - n_data
@@ -106,7 +122,7 @@ def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Po
         raise InvalidInput(f"canaries {part.use} must give at least pairs_per_model = {m} pairs, but gave {k}.")
     one = np.arange(n_data, n_data + k)
     if plan.game.adjacency == "add-remove":
-        return points, np.stack([np.full(k, -1), one], axis=1)
+        return points, np.stack([np.full(k, -1), one], axis=1), tuple(names)
     points = points.extended(zeros)
     if len(points) != n_data + 2 * k:
         raise InvalidInput(
@@ -116,7 +132,7 @@ def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Po
     equal = np.flatnonzero(keys[one] == keys[one + k])
     if len(equal):
         raise InvalidInput(f"canaries {part.use}: z0 and z1 of pair {equal[0]} are the same point.")
-    return points, np.stack([one + k, one], axis=1)
+    return points, np.stack([one + k, one], axis=1), tuple(names)
 
 
 def _split(plan: Plan) -> tuple[Ints, Ints]:
@@ -147,6 +163,37 @@ def play(plan: Plan, roles: Roles, group: Group | None, indices: Sequence[int]) 
         if group is not None and isinstance(on.trainer, Trainer):
             return experiments(plan.game, on.trainer, on.points, roles, plan.seed, np.asarray(indices), group)
         return [experiment(plan.game, on.trainer, on.points, roles, plan.seed, index) for index in indices]
+
+
+def rehearsable(plan: Plan) -> list[tuple[tuple[str, ...], bool]]:
+    """The names of the canaries that can be tried, and whether there can be models without noise."""
+    on = table(plan)
+    return [(on.names, on.quiet is not None)]
+
+
+def rehearse(plan: Plan, roles: Roles, group: Group | None, numbers: Sequence[int]) -> list[Outcome]:
+    """Train models of the rehearsal, all with one canary, and all with or without noise."""
+    on, some = table(plan), np.asarray(numbers)
+    trainer = on.quiet if is_quiet(some)[0] else on.trainer
+    if trainer is None:
+        raise ValueError("this trainer cannot be had without its noise")
+    own, of = _with_canary(roles, int(some[0])), Branch.rehearsal
+    with _quietly(plan):
+        if group is not None and isinstance(trainer, Trainer):
+            return experiments(plan.game, trainer, on.points, own, plan.seed, some, group, of)
+        return [experiment(plan.game, trainer, on.points, own, plan.seed, number, of) for number in numbers]
+
+
+def rehearsal_bits(plan: Plan, roles: Roles, number: int) -> tuple[Ints, Ints, int]:
+    """What is known of a model of the rehearsal without training it."""
+    drawn = draw(plan.game, _with_canary(roles, number), plan.seed, number, Branch.rehearsal)
+    return drawn.bits, drawn.pairs, drawn.seed
+
+
+def _with_canary(roles: Roles, number: int) -> Roles:
+    """With the one canary that this model of the rehearsal is trained with, where several are tried."""
+    which = int(canary_of(np.array([number]))[0])
+    return replace(roles, canaries=roles.canaries[[which]]) if len(roles.canaries) > which > 0 else roles
 
 
 @contextmanager

@@ -61,13 +61,17 @@ class Watch:
     stop_when: str | None = None  # what it will stop the run for, by raising `Enough`; kept in the store
 
     def stage(self, name: str) -> None:
-        """The run begins with "preparing" (code and data), "ranking" (worst-case points) or "playing"."""
+        """The run begins with "preparing" (code and data), "ranking" (worst-case points), "rehearsing" (models set
+        apart) or "playing"."""
 
     def opened(self, run: Run) -> None:
         """The store is there, and nothing was played by this process: the moment to refuse."""
 
     def ranked_one(self, progress: Progress) -> None:
         """A ranking model is done; `progress` counts ranking models."""
+
+    def rehearsed_one(self, progress: Progress) -> None:
+        """A model of the rehearsal is done; `progress` counts those."""
 
     def started(self, run: Run, remaining: int) -> None:
         """So many models are about to be played; `run` is what the store holds at this moment."""

@@ -22,6 +22,7 @@ from epsgauge.runner.executors import DIED_TWICE, Crew, crew_for, results, singl
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
+from epsgauge.runner.rehearsing import Rehearsal
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run
@@ -69,8 +70,11 @@ def run(
                 store.put({"stop_when": watch.stop_when})
             indices = _remaining(store, plan, retry_failed)
             if indices:
-                roles = _roles(store, plan, crew, watch, retry_failed)
-                _play(store, folder, plan, roles, crew, watch, indices)
+                group = _group(store)
+                roles = _roles(store, plan, crew, watch, retry_failed, group)
+                if store.get("rehearses"):
+                    Rehearsal(store, plan, roles, crew, watch, group).control()
+                _play(store, folder, plan, roles, crew, watch, indices, group)
         return Run.open(folder)
 
 
@@ -107,14 +111,21 @@ def _remaining(store: Store, plan: Plan, retry_failed: bool) -> list[int]:
     return [int(i) for i in np.setdiff1d(np.arange(plan.n_models), have)]
 
 
-def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool) -> Roles:
-    """Which points are what: cut once, after ranking where the plan asks for the worst, and stored."""
+def _group(store: Store) -> Group | None:
+    with unharmed(store.file):
+        return None if store.get("group") is None else Group(**store.get("group"))
+
+
+def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool, group: Group | None) -> Roles:
+    """Which points are what: cut once, after ranking or a rehearsal where the plan asks for it, and stored."""
     arrays = store.arrays()
     if arrays:
         with unharmed(store.file):
             return Roles.from_arrays(arrays)
     rankings = _rankings(store, plan, crew, watch, retry_failed) if plan.game.challenge == "worst" else None
     roles = single(crew, play.cut, rankings)
+    if plan.game.auto:
+        roles = Rehearsal(store, plan, roles, crew, watch, group).choose()
     store.put_arrays(roles.to_arrays())
     return roles
 
@@ -137,15 +148,22 @@ def _rankings(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: 
     return [have[i] for i in range(total)]
 
 
-def _play(store: Store, folder: Path, plan: Plan, roles: Roles, crew: Crew, watch: Watch, indices: list[int]) -> None:
+def _play(
+    store: Store,
+    folder: Path,
+    plan: Plan,
+    roles: Roles,
+    crew: Crew,
+    watch: Watch,
+    indices: list[int],
+    group: Group | None,
+) -> None:
     watch.stage("playing")
     done, failed = (set(store.indices(state).tolist()) for state in ("done", "failed"))
     failed -= set(indices)
     watch.started(Run.open(folder), len(indices))
     clock = Clock()
 
-    with unharmed(store.file):
-        group = None if store.get("group") is None else Group(**store.get("group"))
     size = 1 if group is None else group.size
     jobs = [list(together) for _, together in groupby(indices, lambda index: index // size)]
 

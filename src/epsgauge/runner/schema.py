@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-SCHEMA = 3
+SCHEMA = 4
+DECLARES = 3  # the first schema with tables of declarations and looks
 # Blobs hold little-endian numbers: bits as uint8, indices as int64, channels and losses as float64. `signals` has a
 # model's channels one after the other, as the table `channels` lists them.
-_MODELS = """CREATE TABLE models (
+_COLUMNS = """(
     idx INTEGER PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('done', 'failed')), seed INTEGER NOT NULL,
     seconds REAL NOT NULL, finished REAL NOT NULL, error TEXT, bits BLOB NOT NULL, pairs BLOB NOT NULL, signals BLOB
 )"""
+_MODELS = f"CREATE TABLE models {_COLUMNS}"
+# Models set apart; their numbers say what each of them is (games/rehearsal.py).
+_REHEARSALS = f"CREATE TABLE rehearsals {_COLUMNS}"
 _CHANNELS = """CREATE TABLE channels (
     place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, dtype TEXT NOT NULL,
     shape TEXT NOT NULL
@@ -31,6 +35,7 @@ LOOKS = """CREATE TABLE IF NOT EXISTS looks (
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     _MODELS,
+    _REHEARSALS,
     _CHANNELS,
     _DECLARATIONS,
     LOOKS,
@@ -43,7 +48,8 @@ TABLES = (
 )
 
 # Schema 1 had three columns of losses in `models`, and no table of channels. Schema 2 had one declaration, in `meta`,
-# and no looks but those that a reader of a later version logged. What schema 1 held, as later ones have it:
+# and no looks but those that a reader of a later version logged. Schema 3 had no rehearsals. What schema 1 held, as
+# later ones have it:
 _MODELS_OF_1 = """SELECT idx, state, seed, seconds, finished, error, bits, pairs,
     woven(loss0, loss1, reference) AS signals FROM {models}"""
 _CHANNELS_OF_1 = """WITH first AS (SELECT * FROM {models} WHERE state = 'done' ORDER BY idx LIMIT 1)
@@ -60,6 +66,7 @@ def show_as_current(connection: sqlite3.Connection, version: int) -> None:
         # a temporary view hides the table of the same name
         connection.execute(f"CREATE TEMP VIEW models AS {_MODELS_OF_1.format(models='main.models')}")
         connection.execute(f"CREATE TEMP VIEW channels AS {_CHANNELS_OF_1.format(models='main.models')}")
+    connection.execute(_REHEARSALS.replace("TABLE", "TEMP TABLE", 1))
     if not connection.execute("SELECT count(*) FROM main.sqlite_master WHERE name = 'looks'").fetchone()[0]:
         connection.execute(LOOKS.replace("TABLE", "TEMP TABLE", 1))
 
@@ -77,8 +84,11 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
             "DROP TABLE models_of_1",
         ):
             connection.execute(statement)
-    for statement in (_DECLARATIONS, LOOKS, f"PRAGMA user_version = {SCHEMA}"):
-        connection.execute(statement)
+    if version < DECLARES:
+        connection.execute(_DECLARATIONS)
+        connection.execute(LOOKS)
+    connection.execute(_REHEARSALS)
+    connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
 
 def _woven(zero: Any, one: Any, reference: Any) -> bytes | None:

@@ -26,7 +26,7 @@ from epsgauge.runner.channels import VERSION, Layout
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import holder
 from epsgauge.runner.looks import read_looks
-from epsgauge.runner.schema import SCHEMA
+from epsgauge.runner.schema import DECLARES, SCHEMA
 from epsgauge.runner.trouble import damaged, in_words, newer
 from epsgauge.stats.arrays import Floats, Ints
 
@@ -130,10 +130,11 @@ class Store:
             schema.migrate(self._connection, self._schema)
             if self._rows("SELECT count(*) FROM models WHERE state = 'done' AND signals IS NULL")[0][0]:
                 raise damaged(self.file, "the signals of a model have the wrong length")
-            for each in declared:
-                self._add_declaration(each)
-            for look in read_looks(self.file.parent):
-                execute(_ADD_LOOK, _row_of(look))
+            if self._schema < DECLARES:
+                for each in declared:
+                    self._add_declaration(each)
+                for look in read_looks(self.file.parent):
+                    execute(_ADD_LOOK, _row_of(look))
         self._schema = SCHEMA
 
     def close(self) -> None:
@@ -177,7 +178,7 @@ class Store:
 
     def declarations(self) -> tuple[Declaration, ...]:
         """All of them, the oldest first."""
-        if self._schema < SCHEMA:  # which had one, and did not say when
+        if self._schema < DECLARES:  # which had one, and did not say when
             content = {"audit": self.get("declared"), "code": self.get("declared_code") or {}}
             return (Declaration(content, digest_of(content), None),)
         rows = self._rows("SELECT time, n_done, n_looks, content, digest FROM declarations ORDER BY id")
@@ -209,7 +210,7 @@ class Store:
     def looks(self) -> list[dict[str, Any]]:
         """Every look at results that was logged, the oldest first."""
         rows = self._rows("SELECT time, kind, n_done, n_models, as_planned, own FROM looks ORDER BY id")
-        return [*(read_looks(self.file.parent) if self._schema < SCHEMA else ()), *map(_look_of, rows)]
+        return [*(read_looks(self.file.parent) if self._schema < DECLARES else ()), *map(_look_of, rows)]
 
     @staticmethod
     def log_look(file: Path, look: Mapping[str, Any]) -> bool:
@@ -230,34 +231,38 @@ class Store:
 
     # models
 
-    def add(self, outcome: Outcome) -> Outcome:
+    def add(self, outcome: Outcome, *, rehearsal: bool = False) -> Outcome:
         """Keep one model, which is on the disk when this returns, and say what was kept.
 
-        The first model decides which channels there are; one that gives others is kept as failed.
+        The first model decides which channels there are; one that gives others is kept as failed. Those of a rehearsal
+        are kept apart.
         """
+        to = "rehearsals" if rehearsal else "models"
         if outcome.channels is None:
-            return self._add(outcome, None)
+            return self._add(to, outcome, None)
         layout, given = self.layout(), Layout.of(outcome.channels)
         if layout is None:
             with self._transaction():
                 self._connection.executemany("INSERT INTO channels VALUES (?, ?, ?, ?, ?)", given.rows())
-                return self._add(outcome, given.packed(outcome.channels))
+                return self._add(to, outcome, given.packed(outcome.channels))
         if given.shapes != layout.shapes:
             error = (
                 f"every model of a run must give the same channels, here {layout}, but this one gave {given}. Mend the "
                 "trainer, or use a new --out."
             )
-            return self._add(replace(outcome, channels=None, error=error), None)
-        return self._add(outcome, layout.packed(outcome.channels))
+            return self._add(to, replace(outcome, channels=None, error=error), None)
+        return self._add(to, outcome, layout.packed(outcome.channels))
 
-    def _add(self, outcome: Outcome, signals: bytes | None) -> Outcome:
+    def _add(self, to: str, outcome: Outcome, signals: bytes | None) -> Outcome:
         o, state = outcome, "failed" if signals is None else "done"
         row = (o.index, state, o.seed, o.seconds, time.time(), o.error, _blob(o.bits, "|u1"), _blob(o.pairs, "<i8"))
         with in_words(self.file):
-            self._connection.execute(
-                "INSERT OR REPLACE INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, signals)
-            )
+            self._connection.execute(f"INSERT OR REPLACE INTO {to} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, signals))
         return outcome
+
+    def rehearsed(self) -> dict[int, str | None]:
+        """The models of the rehearsal by their numbers, each with its error."""
+        return dict(self._rows("SELECT idx, error FROM rehearsals"))
 
     def layout(self) -> Layout | None:
         """Which channels the models have; None until one is done."""
@@ -294,9 +299,10 @@ class Store:
         later = [t for t in times if t > begin]
         return median, len(later) / (later[0] - begin) if later else None
 
-    def signals(self, game: GameSettings) -> Signals:
-        """What was seen of all models that are done."""
-        rows = self._rows("SELECT idx, bits, pairs, signals FROM models WHERE state = 'done' ORDER BY idx")
+    def signals(self, game: GameSettings, *, rehearsal: bool = False) -> Signals:
+        """What was seen of all models that are done, or of those of the rehearsal."""
+        models = "rehearsals" if rehearsal else "models"
+        rows = self._rows(f"SELECT idx, bits, pairs, signals FROM {models} WHERE state = 'done' ORDER BY idx")
         n, m, layout = len(rows), game.pairs_per_model, self.layout()
         index, bits, pairs, blobs = zip(*rows, strict=True) if rows else ((), (), (), ())
         del rows

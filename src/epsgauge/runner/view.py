@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from epsgauge.declaration import Declaration
 from epsgauge.display import Displayed
 from epsgauge.errors import InvalidInput
+from epsgauge.games.rehearsal import canary_of, is_quiet
 from epsgauge.games.signals import Signals
 from epsgauge.mechanisms import privacy as promises
 from epsgauge.mechanisms.privacy import Privacy
@@ -59,6 +60,7 @@ class Run(Displayed):
     retried_after_look: Ints  # models that had failed and were played again then
     code_changed: bool  # and that was accepted
     stop_when: str | None  # what it was to stop for before all models were played
+    canary: dict[str, Any] | None  # that was taken of several: its name and meaning, and how the best of them did
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -86,6 +88,7 @@ class Run(Displayed):
                 np.array(store.get("retried_after_look") or [], np.int64),
                 bool(store.get("accepted_code")),
                 store.get("stop_when"),
+                store.get("canary"),
             )
 
     def __repr__(self) -> str:
@@ -182,15 +185,20 @@ class Results:
 
     signals: Signals
     looks: Looks  # that were logged before
+    control: Signals  # of models set apart, without noise
 
 
 def results_of(run: Run) -> Results:
     """Of the models that were done when the run was opened. Whoever shows them logs a look."""
     with _store(run.path) as store:
         signals, looks = store.signals(run.plan.game), store.looks()
+        apart = store.signals(run.plan.game, rehearsal=True)
+    taken = apart[canary_of(apart.models) == (run.canary or {}).get("number", 0)]
+    quiet = is_quiet(taken.models).astype(bool)
     if not np.array_equal(signals.models, run.done):
         signals = signals[np.isin(signals.models, run.done)]
-    return Results(signals, looks)
+    rehearsal = taken[~quiet]
+    return Results(replace(signals, rehearsal=rehearsal), looks, replace(taken[quiet], rehearsal=rehearsal))
 
 
 def unlogged(folder: Path) -> str:

@@ -7,6 +7,7 @@ import inspect
 import random
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.stats.arrays import Floats
+from epsgauge.trainers import start
 
 # One loss per point; or channels by their names, with these losses as "loss". A channel with one row for each point is
 # about the points, and those of the pairs are kept; any other is about the model, and is kept as it is.
@@ -114,11 +116,20 @@ def knows_size(trainer: Trainer | Observer) -> bool:
     return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, "size")
 
 
+def can_be_quiet(trainer: Trainer | Observer) -> bool:
+    """Whether it can be had without its noise."""
+    return isinstance(trainer, Quietable) or _has_noise_multiplier(trainer)
+
+
+def _has_noise_multiplier(trainer: Trainer | Observer) -> bool:
+    return dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}
+
+
 def without_noise(trainer: Trainer | Observer, name: str) -> Trainer | Observer:
     """The same trainer with no noise, for a control."""
     if isinstance(trainer, Quietable):
         return as_trainer(trainer.without_noise(), name)
-    if dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}:
+    if dataclasses.is_dataclass(trainer) and _has_noise_multiplier(trainer):
         return as_trainer(dataclasses.replace(trainer, noise_multiplier=0.0), name)
     raise InvalidInput(
         f"a control needs the trainer without noise, but {name} has neither a field noise_multiplier nor a method "
@@ -135,14 +146,26 @@ def seed_everything(seed: int) -> None:
 
 
 def observed(
-    trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int
+    trainer: Trainer | Observer,
+    data: Any,
+    points: Any,
+    n_points: int,
+    *,
+    seed: int,
+    size: int,
+    known_start: bool = False,
 ) -> dict[str, Floats]:
     """What is seen of a model trained on `data`, by channel and checked; "loss" is its loss on each of `points`."""
+
+    def once() -> dict[str, Floats]:
+        with start.known_start() if known_start else nullcontext():
+            return _observed(trainer, data, points, n_points, seed=seed, size=size)
+
     had_torch = "torch" in sys.modules
-    seen = _observed(trainer, data, points, n_points, seed=seed, size=size)
+    seen = once()
     if "torch" in sys.modules and not had_torch:
         # the training imported it, so that its generator was not seeded: this first model of a process is had again
-        seen = _observed(trainer, data, points, n_points, seed=seed, size=size)
+        seen = once()
     return seen
 
 

@@ -1,0 +1,68 @@
+"""The one table of canaries, and what a plan's `canaries` makes of data: one by its name, or all that can be made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from epsgauge.data.canaries.canary import Canary, Pair
+from epsgauge.data.canaries.label import Blank, ClipBkd, Label, Mislabelled
+from epsgauge.data.canaries.opposite import FarOpposite, Opposite, RareOpposite
+from epsgauge.data.canaries.outlier import LargeNorm, Outlier, Spike
+from epsgauge.data.canaries.rare_group import RareGroup
+from epsgauge.data.canaries.view import View, view_of
+from epsgauge.data.canaries.words import EmptyText, RareToken, StrangeWords
+from epsgauge.errors import InvalidInput
+
+CANARIES: dict[str, Canary] = {
+    canary.name: canary
+    for canary in (
+        Opposite(),
+        FarOpposite(),
+        RareOpposite(),
+        Label(),
+        ClipBkd(),
+        Outlier(),
+        Spike(),
+        LargeNorm(),
+        RareGroup(),
+        Mislabelled(),
+        Blank(),
+        StrangeWords(),
+        EmptyText(),
+        RareToken(),
+    )
+}
+AUTO = "auto"
+
+
+def canaries_of(name: str, raw: Any) -> tuple[list[str], Any, Any]:
+    """Their names, all z0 and all z1, in the format of the data; `name` is one of the table, or "auto" for all."""
+    view = view_of(raw)
+    pairs = _distinct(view, CANARIES if name == AUTO else [name])
+    if not pairs:
+        shape = f"{view.kind} of shape {view.x.shape[1:]} and {'no' if view.y is None else 'their'} labels"
+        raise InvalidInput(
+            f'canaries = "{name}" cannot be made for these data ({shape}). Give canaries of your own as "module:attr", '
+            'or say challenge = "average".'
+        )
+    zeros, ones = zip(*pairs.values(), strict=True)
+    return list(pairs), view.write(zeros), view.write(ones)
+
+
+def _distinct(view: View, names: Sequence[str] | dict[str, Canary]) -> dict[str, Pair]:
+    """Those that can be made, each once, with two different records."""
+    found: dict[str, Pair] = {}
+    seen: set[bytes] = set()
+    for name in names:
+        pair = CANARIES[name].pair(view)
+        if pair is None:
+            continue
+        z0, z1 = (np.asarray(r.x).tobytes() + repr(r.y).encode() for r in pair)
+        if z0 == z1 or z0 + z1 in seen:
+            continue
+        seen.add(z0 + z1)
+        found[name] = pair
+    return found

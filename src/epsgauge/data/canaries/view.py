@@ -1,0 +1,143 @@
+"""What a canary needs to know of data: features and labels of all points, and how to write new points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsgauge.errors import InvalidInput
+
+Kind = Literal["numbers", "tokens", "text"]
+# Points that are looked at; the directions and labels that they use are those of all.
+MOST = 5000
+
+
+@dataclass(frozen=True)
+class Record:
+    """A point that need not be in the data: its features, in their shape, and its label."""
+
+    x: Any
+    y: Any
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Features [n, …] and labels [n] of some points, and what else a point has, which canaries take as it is."""
+
+    x: NDArray[Any]
+    y: NDArray[Any] | None
+    write: Callable[[Sequence[Record]], Any]  # points in the format of the data
+
+    @property
+    def kind(self) -> Kind:
+        """Whole numbers in flat rows are tokens; of more dimensions, they are images."""
+        if self.x.dtype.kind in "US":
+            return "text"
+        return "tokens" if self.x.dtype.kind in "ui" and self.x.ndim == 2 else "numbers"
+
+    @cached_property
+    def flat(self) -> NDArray[np.float64]:
+        """Features as rows of real numbers."""
+        return self.x.reshape(len(self.x), -1).astype(np.float64)
+
+    @cached_property
+    def mean(self) -> NDArray[np.float64]:
+        return np.asarray(self.flat.mean(axis=0))
+
+    @cached_property
+    def size(self) -> float:
+        """The median length of a point."""
+        return float(np.median(np.linalg.norm(self.flat, axis=1))) or 1.0
+
+    @cached_property
+    def labels(self) -> tuple[Any, Any]:
+        """The rarest label and the most frequent one; of numbers that are no classes, the smallest and the largest."""
+        if self.y is None:
+            return None, None
+        found, counts = np.unique(self.y, return_counts=True)
+        if self.y.dtype.kind == "f" and len(found) > 20:
+            return found[0], found[-1]
+        order = np.argsort(counts, kind="stable")
+        return found[order[0]], found[order[-1]]
+
+    def at(self, flat: NDArray[np.float64], label: Any) -> Record:
+        """A record with these features, as the data would hold them: whole numbers stay in their range."""
+        x = np.asarray(flat, dtype=np.float64).reshape(self.x.shape[1:])
+        if self.x.dtype.kind in "uib":
+            x = np.clip(np.round(x), self.x.min(), self.x.max())
+        return Record(x.astype(self.x.dtype), label)
+
+
+def view_of(raw: Any) -> View:
+    """Of what a plan's data gives: an array, a tuple of arrays, or a dataset whose points are such."""
+    if isinstance(raw, np.ndarray):
+        raw = (raw,)
+    if isinstance(raw, tuple) and raw and all(hasattr(column, "__array__") for column in raw):
+        columns = {i: np.asarray(column) for i, column in enumerate(raw)}
+        return _view(columns, lambda rows: tuple(np.stack([row[i] for row in rows]) for i in columns))
+    return _of_dataset(raw)
+
+
+def _of_dataset(dataset: Any) -> View:
+    first = dataset[0]
+    mapping, alone = isinstance(first, Mapping), not isinstance(first, Mapping | tuple | list)
+    keys: list[Any] = list(first) if mapping else [0] if alone else list(range(len(first)))
+    step = max(1, len(dataset) // MOST)
+
+    def parts(item: Any) -> list[Any]:
+        return [item] if alone else [item[key] for key in keys]
+
+    items = [parts(dataset[i]) for i in range(0, len(dataset), step)]
+    try:
+        columns = {key: np.stack([np.asarray(item[j]) for item in items]) for j, key in enumerate(keys)}
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{_NO_CANARIES}, but its points differ in shape ({error}). {_REMEDY}") from None
+
+    def write(rows: Sequence[Mapping[Any, Any]]) -> list[Any]:
+        kinds = parts(first)
+        out: list[Any] = []
+        for row in rows:
+            values = [_like(kind, row[key]) for key, kind in zip(keys, kinds, strict=True)]
+            out.append(dict(zip(keys, values, strict=True)) if mapping else values[0] if alone else tuple(values))
+        return out
+
+    return _view(columns, write)
+
+
+def _view(columns: Mapping[Any, NDArray[Any]], write: Callable[[Sequence[Mapping[Any, Any]]], Any]) -> View:
+    """Features are the first column with more than one dimension, or of text; labels the last flat one."""
+    if any(column.dtype == object for column in columns.values()):
+        raise InvalidInput(f"{_NO_CANARIES}, but it has Python objects. {_REMEDY}")
+    wide = [key for key, c in columns.items() if c.ndim > 1 or c.dtype.kind in "US"]
+    of_x = wide[0] if wide else next(iter(columns))
+    flat = [key for key, c in columns.items() if key != of_x and c.ndim == 1 and c.dtype.kind in "uibf"]
+    of_y = flat[-1] if flat else None
+    others = {key: c.max(axis=0) for key, c in columns.items() if key not in (of_x, of_y) and c.dtype.kind in "uibf"}
+    first = {key: c[0] for key, c in columns.items() if key not in (of_x, of_y) and key not in others}
+
+    def written(records: Sequence[Record]) -> Any:
+        return write([{**first, **others, of_x: r.x, **({} if of_y is None else {of_y: r.y})} for r in records])
+
+    return View(columns[of_x], None if of_y is None else columns[of_y], written)
+
+
+def _like(old: Any, new: Any) -> Any:
+    """A value of the type that points of the data have."""
+    if type(old).__module__.startswith("torch"):
+        import torch
+
+        return torch.as_tensor(np.asarray(new)).to(old.dtype)
+    if isinstance(old, np.ndarray | np.generic):
+        return np.asarray(new).astype(old.dtype)
+    if isinstance(old, bool | int | float | str):
+        return type(old)(new)
+    raise InvalidInput(f"{_NO_CANARIES}, but a point has a {type(old).__name__}. {_REMEDY}")
+
+
+_NO_CANARIES = 'canaries = "auto" needs data of arrays, tensors, numbers or text'
+_REMEDY = 'Give canaries of your own as "module:attr", or say challenge = "average".'

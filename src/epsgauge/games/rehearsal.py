@@ -1,0 +1,50 @@
+"""The rehearsal: models set apart on which canaries are tried, and on which the attack is played without noise.
+
+No bound rests on them. Each has a number that says which canary it was trained with, whether without noise, and which
+one of those it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from epsgauge.games.settings import GameSettings
+from epsgauge.stats.arrays import Ints
+
+# More models than any rehearsal has of one kind.
+STRIDE = 4096
+# After each round the better half is tried further, until there are so many.
+LAST = 3
+
+
+@dataclass(frozen=True)
+class Round:
+    """So many canaries are tried on so many models each, those of earlier rounds among them."""
+
+    canaries: int
+    models: int
+
+
+def rounds(game: GameSettings, n_models: int, n_canaries: int) -> list[Round]:
+    """Each takes about as many models as the others; even numbers, as bits are dealt in turns."""
+    in_all = n_models // 4 if game.rehearsal_models is None else game.rehearsal_models
+    left = [n_canaries]
+    while left[-1] > LAST:
+        left.append(max(left[-1] // 2, LAST))
+    found, models = list[Round](), 0
+    for canaries in left:
+        models = min(models + max(in_all // (len(left) * canaries) // 2 * 2, 4), STRIDE)
+        found.append(Round(canaries, models))
+    return found
+
+
+def number_of(canary: int, place: int, *, quiet: bool) -> int:
+    return (2 * canary + quiet) * STRIDE + place
+
+
+def canary_of(numbers: Ints) -> Ints:
+    return numbers // (2 * STRIDE)
+
+
+def is_quiet(numbers: Ints) -> Ints:
+    return numbers // STRIDE % 2

@@ -1,0 +1,89 @@
+"""The rehearsal of a run: which canary is taken, and whether the attack sees anything where there is no noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from epsgauge.attacks.rehearsed import Rehearsed, effect
+from epsgauge.attacks.table import ATTACKS
+from epsgauge.data.canaries.table import CANARIES
+from epsgauge.errors import InvalidInput
+from epsgauge.games.rehearsal import STRIDE, canary_of, is_quiet, number_of, rounds
+from epsgauge.games.roles import Roles
+from epsgauge.games.signals import Outcome
+from epsgauge.runner import play
+from epsgauge.runner.executors import DIED_TWICE, Crew, results, single
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.progress import Clock, Progress, Watch
+from epsgauge.runner.store import Store
+from epsgauge.trainers.protocol import Group
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """A run's models set apart: trained here where the store lacks them."""
+
+    store: Store
+    plan: Plan
+    roles: Roles  # with all canaries that are tried
+    crew: Crew
+    watch: Watch
+    group: Group | None
+
+    def choose(self) -> Roles:
+        """Try every canary, then the better half of them further, and keep the one that the attack tells best."""
+        names, _ = single(self.crew, play.rehearsable)
+        left, numbers, told = list(range(len(names))), dict[int, None](), dict[int, float]()
+        for each in rounds(self.plan.game, self.plan.n_models, len(names)):
+            left = sorted(left, key=lambda canary: -told.get(canary, 0.0))[: each.canaries]
+            numbers |= dict.fromkeys(number_of(c, i, quiet=False) for c in left for i in range(each.models))
+            self.train(list(numbers))
+            told = self._told(left)
+        if not told:
+            error = next(text for text in self.store.rehearsed().values() if text)
+            raise InvalidInput(
+                f"no canary could be tried, as every model failed. The first error: {error.splitlines()[-1]} Mend it, "
+                'or give canaries of your own as "module:attr".'
+            )
+        best = sorted(told, key=lambda canary: -told[canary])
+        entry = {"number": best[0], "name": names[best[0]], "meaning": CANARIES[names[best[0]]].meaning}
+        self.store.put({"canary": {**entry, "best": {names[c]: told[c] for c in best}, "tried": list(names)}})
+        return replace(self.roles, canaries=self.roles.canaries[[best[0]]])
+
+    def control(self) -> None:
+        """Train models without noise, on which an audit sees whether its attack finds anything at all."""
+        n = self.plan.game.n_control(self.plan.n_models)
+        if self.plan.control or not n or not single(self.crew, play.rehearsable)[1]:
+            return
+        canary = (self.store.get("canary") or {}).get("number", 0)
+        self.train([number_of(canary, i, quiet=True) for i in range(n)])
+
+    def train(self, numbers: list[int]) -> None:
+        """Train the models with these numbers that the store lacks."""
+        have = self.store.rehearsed()
+        missing = [number for number in numbers if number not in have]
+        if missing:
+            self.watch.stage("rehearsing")
+        clock, size, before = Clock(), 1 if self.group is None else self.group.size, len(numbers) - len(missing)
+        jobs = [list(some) for _, some in groupby(missing, lambda number: (number // STRIDE, number // size))]
+
+        def lost(number: int) -> Outcome:
+            bits, pairs, seed = play.rehearsal_bits(self.plan, self.roles, number)
+            return Outcome(number, seed, bits, pairs, 0.0, error=DIED_TWICE)
+
+        for here, outcome in enumerate(results(self.crew, play.rehearse, (self.roles, self.group), jobs, lost), 1):
+            self.store.add(outcome, rehearsal=True)
+            self.watch.rehearsed_one(Progress(len(numbers), before + here, 0, here, clock.seconds()))
+
+    def _told(self, canaries: Iterable[int]) -> dict[int, float]:
+        """How well the attack tells each pair apart, where models of it were trained."""
+        signals = self.store.signals(self.plan.game, rehearsal=True)
+        attack = ATTACKS.get(self.plan.audit.attack or "", Rehearsed())
+        told = {}
+        for canary in canaries:
+            noisy = signals[(canary_of(signals.models) == canary) & (is_quiet(signals.models) == 0)]
+            if len(noisy):
+                told[canary] = abs(effect(attack.score(replace(noisy, rehearsal=noisy)), noisy.bits))
+        return told
