@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from epsgauge.adjacency import Adjacency
 from epsgauge.errors import InvalidInput
 from epsgauge.stats.arrays import Bools, Floats, Ints
+from epsgauge.trainers.watch import CHANNELS
 
 Sees = Literal["pair", "z0"]
 
@@ -103,9 +104,10 @@ class Signals:
         needs = f"{who} needs the channel {missing[0]!r}"
         if not self.channels:
             raise InvalidInput(f"{needs}, but no model of this run is done. Run it first.")
+        sees = CHANNELS.get(missing[0])
+        remedy = "Let the trainer give it beside its losses" if sees is None else f'Set adversary.sees = "{sees}"'
         raise InvalidInput(
-            f"{needs}, but this run has only {', '.join(self.channels)}. Let the trainer give it beside its losses, "
-            "and run with a new --out."
+            f"{needs}, but this run has only {', '.join(self.channels)}. {remedy}, and run with a new --out."
         )
 
 

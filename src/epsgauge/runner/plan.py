@@ -10,7 +10,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from epsgauge.adjacency import check_implied
+from epsgauge.attacks.table import ATTACKS
 from epsgauge.errors import InvalidInput
+from epsgauge.games.adversary import AdversarySettings
 from epsgauge.games.settings import GameSettings
 from epsgauge.runner import small as smaller
 from epsgauge.runner.parts import Part, part_of
@@ -43,6 +45,7 @@ class Plan(BaseModel):
     data: Part
     trainer: Part
     game: GameSettings
+    adversary: AdversarySettings = AdversarySettings()
     audit: AuditSettings = AuditSettings()
     execution: ExecutionSettings = ExecutionSettings()
     folder: Path | None = Field(default=None, exclude=True)  # where modules of the plan are looked for
@@ -70,6 +73,12 @@ class Plan(BaseModel):
                 f"audit.fit_pairs must be below game.pairs_per_model = {self.game.pairs_per_model}, so that pairs are "
                 f"left to be judged, but is {self.n_fit_pairs}."
             )
+        attack = ATTACKS.get(self.audit.attack)  # None: your own
+        wrong = self.adversary.check_game(self.game)
+        if wrong is None and attack is not None:
+            wrong = self.adversary.check_attack(attack.name, attack.needs)
+        if wrong is not None:
+            raise InvalidInput(wrong)
         if self.audit.claimed_adjacency is not None:
             check_implied(self.audit.claimed_adjacency, self.game.adjacency, "audit.claimed_adjacency")
         if self.game.canaries is not None:
@@ -132,7 +141,8 @@ class Plan(BaseModel):
 
     def tables(self) -> dict[str, Any]:
         """As plain tables, which `Plan.from_tables` reads back; parts made of the user's objects become their names."""
-        out = self.model_dump(mode="json", exclude={"data", "trainer"})
+        black_box = set() if self.adversary.watches else {"adversary"}  # as plans of earlier versions are
+        out = self.model_dump(mode="json", exclude={"data", "trainer", *black_box})
         return {**out, "data": self.data.identity(), "trainer": self.trainer.identity()}
 
     @classmethod
@@ -142,7 +152,8 @@ class Plan(BaseModel):
     def fingerprinted(self) -> dict[str, Any]:
         """What the signals depend on; `[audit]`, `[execution]`, the name and n_models are outside it."""
         tables = self.tables()
-        return {key: tables[key] for key in ("seed", "control", "data", "trainer", "game")}
+        keys = ("seed", "control", "data", "trainer", "game", "adversary")
+        return {key: tables[key] for key in keys if key in tables}
 
     def with_audit(self, **changes: Any) -> Plan:
         """The same plan with other `[audit]` settings."""
@@ -154,7 +165,12 @@ class Plan(BaseModel):
         return Plan(**{**old, **values})
 
 
-TABLES: dict[str, type[BaseModel]] = {"game": GameSettings, "audit": AuditSettings, "execution": ExecutionSettings}
+TABLES: dict[str, type[BaseModel]] = {
+    "game": GameSettings,
+    "adversary": AdversarySettings,
+    "audit": AuditSettings,
+    "execution": ExecutionSettings,
+}
 
 
 def _keys(location: tuple[int | str, ...]) -> list[str]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.stats.arrays import Floats
+from epsgauge.trainers.watch import Watch
 
 # One loss per point; or channels by their names, with these losses as "loss". A channel with one row for each point is
 # about the points, and those of the pairs are kept; any other is about the model, and is kept as it is.
@@ -28,7 +29,8 @@ class Trainer(Protocol):
     `data` and `points` are what the plan's data gives for some indices: a tuple of arrays, or a `Subset` of a
     map-style dataset. torch, NumPy and random are seeded before `train` is called. A `train` that also takes
     `size` is told the nominal number of points, from which sampling rate and steps are to be computed: in an
-    add-remove game `len(data)` is one less where the point is left out, and the mechanism must not show that.
+    add-remove game `len(data)` is one less where the point is left out, and the mechanism must not show that. One that
+    takes `watch` shows every step to the adversary of a plan who sees more than losses: see `Watch`.
     """
 
     def train(self, data: Any, *, seed: int) -> Any: ...
@@ -70,7 +72,8 @@ class Many(Protocol):
     """Can train the models of a group together; a model comes out the same whoever else is in its group.
 
     `group` is asked once, when a run is created, with some points; None means one at a time. In `train_many` a data set
-    that is None keeps its slot, and no model of it is wanted.
+    that is None keeps its slot, and no model of it is wanted. A `train_many` that takes `watches` gets one for each
+    model where the plan's adversary has them.
     """
 
     def group(self, points: Any, *, size: int) -> Group | None: ...
@@ -107,18 +110,30 @@ def takes(function: Any, keyword: str) -> bool:
     return any(p.name == keyword or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
+def trains_with(trainer: Trainer | Observer, keyword: str) -> bool:
+    """Whether its training takes this keyword."""
+    if isinstance(trainer, Function):
+        return takes(trainer.function, keyword)
+    return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, keyword)
+
+
 def knows_size(trainer: Trainer | Observer) -> bool:
     """Whether it computes its constants from the nominal size, and not from the data that it is given."""
-    if isinstance(trainer, Function):
-        return takes(trainer.function, "size")
-    return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, "size")
+    return trains_with(trainer, "size")
+
+
+def has_noise_switch(trainer: Trainer | Observer) -> bool:
+    """Whether it can be had without its noise."""
+    if isinstance(trainer, Quietable):
+        return True
+    return dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}
 
 
 def without_noise(trainer: Trainer | Observer, name: str) -> Trainer | Observer:
     """The same trainer with no noise, for a control."""
     if isinstance(trainer, Quietable):
         return as_trainer(trainer.without_noise(), name)
-    if dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}:
+    if dataclasses.is_dataclass(trainer) and has_noise_switch(trainer):
         return as_trainer(dataclasses.replace(trainer, noise_multiplier=0.0), name)
     raise InvalidInput(
         f"a control needs the trainer without noise, but {name} has neither a field noise_multiplier nor a method "
@@ -135,22 +150,32 @@ def seed_everything(seed: int) -> None:
 
 
 def observed(
-    trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int
+    trainer: Trainer | Observer,
+    data: Any,
+    points: Any,
+    n_points: int,
+    *,
+    seed: int,
+    size: int,
+    watch: Watch | None = None,
 ) -> dict[str, Floats]:
     """What is seen of a model trained on `data`, by channel and checked; "loss" is its loss on each of `points`."""
     had_torch = "torch" in sys.modules
-    seen = _observed(trainer, data, points, n_points, seed=seed, size=size)
+    seen = _observed(trainer, data, points, n_points, seed=seed, size=size, watch=watch)
     if "torch" in sys.modules and not had_torch:
         # the training imported it, so that its generator was not seeded: this first model of a process is had again
-        seen = _observed(trainer, data, points, n_points, seed=seed, size=size)
+        seen = _observed(trainer, data, points, n_points, seed=seed, size=size, watch=watch)
     return seen
 
 
 def _observed(
-    trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int
+    trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int, watch: Watch | None
 ) -> dict[str, Floats]:
     seed_everything(seed)
-    extra = {"size": size} if knows_size(trainer) else {}
+    extra: dict[str, Any] = {"size": size} if knows_size(trainer) else {}
+    if watch is not None:
+        watch.begin()
+        extra["watch"] = watch
     if isinstance(trainer, Trainer):
         raw = trainer.losses(trainer.train(data, seed=seed, **extra), points)
     else:
