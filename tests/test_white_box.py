@@ -18,6 +18,7 @@ import epsgauge as eg
 from epsgauge.data.digits import digits
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD
+from epsgauge.reporting.record import of_run
 from epsgauge.runner.fingerprint import fingerprint
 from epsgauge.runner.store import FILE
 from epsgauge.runner.trial import attempt
@@ -133,6 +134,35 @@ def test_neither_groups_nor_interruptions_change_what_is_seen(tmp_path, groups_o
         connection.execute("DELETE FROM models WHERE idx IN (1, 3, 4)")
     played(plan(adversary), tmp_path / "gaps")
     assert rows(tmp_path / "gaps") == whole
+
+
+def convolutions():
+    return nn.Sequential(nn.Conv2d(1, 2, 3, stride=2), nn.GroupNorm(1, 2), nn.Tanh(), nn.Flatten(), nn.Linear(18, 10))
+
+
+def with_dropout():
+    return nn.Sequential(nn.Linear(64, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 10))
+
+
+def images():
+    x, y = digits()
+    return x.reshape(-1, 1, 8, 8), y
+
+
+def test_both_engines_agree_on_records_that_are_images(tmp_path):
+    trainers = [{"model": "test_white_box:convolutions", "epochs": 1, "engine": e} for e in ("stacked", "opacus")]
+    runs = [played(plan(RECORDS, trainer=t, n_models=2, data=images), tmp_path / t["engine"]) for t in trainers]
+    first, second = (run.signals()["llr"] for run in runs)
+    np.testing.assert_allclose(first, second, atol=1e-3)
+
+
+@pytest.mark.parametrize("engine", ["stacked", "opacus"])
+def test_who_watches_records_changes_no_model(tmp_path, engine):
+    """Dropout draws nothing for the gradients of records."""
+    kw = {"trainer": {"model": "test_white_box:with_dropout", "engine": engine}, "audit": {"attack": "loss"}}
+    black, white = (played(plan(a, **kw), tmp_path / str(len(a))).signals() for a in ({}, RECORDS))
+    assert np.array_equal(black["loss"], white["loss"])
+    assert np.ptp(white["llr"]) > 0.1
 
 
 def test_hidden_state_a_full_batch_moves_the_canary_by_a_gaussian(tmp_path):
@@ -482,6 +512,14 @@ def test_a_trial_says_what_a_trainer_lacks(of, sentence):
 def test_a_trial_of_gradient_canaries_says_what_is_not_tested():
     (trial,) = attempt(plan(trainer=Loop()))
     assert [w for w in trial.warnings if "gradients that need not be those of any record" in w]
+
+
+def test_gradients_have_no_loss_and_a_report_names_the_adversary(tmp_path):
+    run = played(plan(n_models=40, audit={"fit_models": 20}), tmp_path / "a")
+    with pytest.raises(InvalidInput, match=re.escape("are gradients, which have none. Use the attack updates or")):
+        eg.audit(run, attack="loss")
+    assert "white box: every noisy update, and a canary that is a gradient" in eg.audit(run).verdict.sentence
+    assert of_run(run)["plan"]["adversary"] == {"sees": "updates", "inserts": "gradient"}
 
 
 def test_a_channel_of_the_watch_is_not_the_trainers(tmp_path):

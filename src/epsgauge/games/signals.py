@@ -27,7 +27,7 @@ class Outcome:
     index: int
     seed: int  # of its training
     bits: Ints  # [m]
-    pairs: Ints  # [m, 2] indices of z0 and z1; z0 is −1 in an add-remove game
+    pairs: Ints  # [m, 2] indices of z0 and z1; z0 is −1 in an add-remove game, and both are for gradients
     seconds: float
     channels: Mapping[str, Floats] | None = None  # those of `Signals`, without their first axis
     error: str | None = None  # a traceback or a sentence; then there are no channels
@@ -37,9 +37,10 @@ class Outcome:
 class Signals:
     """Signals of many models of one run; row i is of model `models[i]`, in ascending order.
 
-    `signals["loss"]` is [n, m, 2], the losses of z0 and z1; that of z0 is NaN in an add-remove game.
+    `signals["loss"]` is [n, m, 2], the losses of z0 and z1; NaN for the z0 of an add-remove game, and for gradients.
     `signals["reference"]` is [n, r], the model's losses on reference points, each row ascending.
-    Other channels are what the trainer gave: [n, m, 2, …] of pairs, or one array for each model.
+    Other channels are what the trainer gave, [n, m, 2, …] of pairs or one array for each model, and what the watch saw:
+    `signals["llr"]`, `signals["alignment"]` and `signals["displacement"]` are [n, m].
     """
 
     models: Ints  # [n]
