@@ -4,6 +4,7 @@ import re
 import shutil
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -408,6 +409,17 @@ def test_presets_and_keys_are_one_thing():
     mixed = plan({"preset": "white-box", "inserts": "record"})
     assert (mixed.adversary.sees, mixed.adversary.inserts) == ("updates", "record")
     assert mixed.fingerprinted() != alone.fingerprinted()
+
+
+def test_the_example_is_the_setting_that_it_says():
+    example = eg.Plan.read(Path(__file__).parent.parent / "examples" / "digits-white-box.toml")
+    assert (example.adversary.sees, example.adversary.inserts, example.audit.attack) == (
+        "updates",
+        "gradient",
+        "updates",
+    )
+    assert example.trainer.build().privacy(example.game.train_size) == DPSGD(0.1, 1.0, 100)
+    assert example.n_models == 2000
 
 
 def test_a_black_box_has_the_fingerprint_it_always_had():
