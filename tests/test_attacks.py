@@ -20,7 +20,7 @@ from epsgauge.games.signals import Signals
 from epsgauge.scores.rules import Given, judge
 
 
-def signals(n=6, m=3, r=9, *, adjacency="substitute", sees="pair", seed=0, values=None):
+def signals(n=6, m=3, r=9, *, adjacency="substitute", sees="pair", seed=0, values=None, watched=False):
     """Losses with many ties where `values` is small."""
     rng = np.random.default_rng(seed)
     draw = (lambda *shape: rng.integers(0, values, shape).astype(float)) if values else rng.normal
@@ -33,6 +33,7 @@ def signals(n=6, m=3, r=9, *, adjacency="substitute", sees="pair", seed=0, value
         channels={
             "loss": np.stack([np.full((n, m), np.nan) if adjacency == "add-remove" else losses[0], losses[1]], axis=-1),
             "reference": np.sort(reference, axis=1),
+            **(dict.fromkeys(("llr", "displacement"), losses[0] - losses[1]) if watched else {}),
         },
         adjacency=adjacency,
         sees=sees,
@@ -56,14 +57,14 @@ def guesses_in_the_papers_words(seen, alpha):
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_the_columns_of_an_attacks_scores(name):
-    seen = signals()
+    seen = signals(watched=True)
     scores = ATTACKS[name].scores(seen)
     assert scores.model.tolist() == [m for m in seen.models for _ in range(3)]
     assert scores.pair.tolist() == [0, 1, 2] * 6
     assert scores.bit.tolist() == seen.bits.ravel().tolist()
     assert (scores.adjacency, scores.id, scores.group) == ("substitute", None, None)
     assert ATTACKS[name].name == name
-    assert len(ATTACKS[name].scores(signals(n=0))) == 0
+    assert len(ATTACKS[name].scores(signals(n=0, watched=True))) == 0
 
 
 def test_attacks_by_name():
@@ -260,7 +261,10 @@ def test_what_the_built_in_attacks_see_in_words():
     for seen in (pair, z0):
         threshold = ATTACKS["percentile"].threshold_at(20, seen)
         assert ATTACKS["percentile"].percentile_of(threshold, seen) == pytest.approx(20)
-    assert len({attack.axis for attack in ATTACKS.values()}) == len({a.meaning for a in ATTACKS.values()}) == 3
+    assert (
+        len({attack.axis for attack in ATTACKS.values()}) == len({a.meaning for a in ATTACKS.values()}) == len(ATTACKS)
+    )
+    assert ATTACKS["updates"].sees(pair) == "white box: every noisy update, and the gradients of the pair's records"
 
 
 def scoring(value):

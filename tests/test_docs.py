@@ -10,6 +10,7 @@ from command_line import process
 
 import epsgauge as eg
 from epsgauge.cli.main import app
+from epsgauge.games.adversary import AdversarySettings
 from epsgauge.games.settings import GameSettings
 from epsgauge.methods.table import METHODS
 from epsgauge.runner.plan import ExecutionSettings, Plan
@@ -65,6 +66,7 @@ def test_the_reference_has_every_field(kind):
     [
         ("The plan itself", {*Plan.model_fields, "small"} - {"folder"}),
         ("`[game]`", set(GameSettings.model_fields)),
+        ("`[adversary]`", set(AdversarySettings.model_fields)),
         ("`[audit]`", set(AuditSettings.model_fields)),
         ("`[execution]`", set(ExecutionSettings.model_fields)),
     ],

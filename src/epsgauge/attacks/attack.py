@@ -79,6 +79,11 @@ class Attack:
                 f"gave {score.shape}."
             )
         bad = np.argwhere(~np.isfinite(score))
+        if len(bad) and "loss" in self.needs and (signals.pairs < 0).all():
+            raise InvalidInput(
+                f"the attack {self.name} needs the losses of records, but the canaries of this run are gradients, "
+                "which have none. Use the attack updates or displacement."
+            )
         if len(bad):
             row, pair = (int(place) for place in bad[0])
             raise InvalidInput(

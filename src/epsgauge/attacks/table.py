@@ -6,12 +6,15 @@ from typing import Any
 
 from epsgauge.attacks.attack import Attack
 from epsgauge.attacks.difference import Difference
+from epsgauge.attacks.displacement import Displacement
 from epsgauge.attacks.loss import Loss
 from epsgauge.attacks.percentile import Percentile
 from epsgauge.attacks.rehearsed import Rehearsed
+from epsgauge.attacks.updates import Updates
 from epsgauge.references import one_of
 
-ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Percentile(), Loss(), Difference(), Rehearsed())}
+_ALL = (Percentile(), Loss(), Difference(), Rehearsed(), Updates(), Displacement())
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
 
 
 def attack_of(value: Any) -> Attack:

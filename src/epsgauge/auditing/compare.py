@@ -110,6 +110,7 @@ def compare(
     _same("level", [s.settings.level for s in used], "Pass one level for all.")
     _same("attack", [s.settings.attack for s in used], "Set one in the plans, or pass attack= in Python.")
     _same("sees", [run.plan.game.sees for run in runs], "They are different adversaries.")
+    _same("adversary", [str(run.plan.adversary) for run in runs], "They are different adversaries.")
     _same("challenge", [run.plan.game.challenge for run in runs], "They are different games.")
     _same("pool_size", [run.plan.game.pool_size for run in runs], "Set one for every m of a comparison.")
     if used[0].attack.has_percentiles:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from epsgauge.data.points import Points
-from epsgauge.errors import EpsgaugeError
+from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.roles import Roles
 from epsgauge.games.seeds import Branch, Stream, generator, training_seed
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome, sketch
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.trainers.protocol import Group, Many, Observer, Trainer, checked_channels, observed
+from epsgauge.trainers.watch import Watch
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +28,23 @@ class Draw:
     index: int
     seed: int
     bits: Ints  # [m]
-    pairs: Ints  # [m, 2]
-    training: Ints  # n of them; an add-remove game has one less for each bit 0
+    pairs: Ints  # [m, 2]; −1 where there is no such point
+    training: Ints  # n of them; an add-remove game has one less for each bit 0, gradient canaries are none of them
+
+
+Watcher = Callable[[Draw], Watch]  # makes the watch of a model, where the adversary sees more than losses
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which models of one kind are trained and seen."""
+
+    branch: Branch = Branch.audited
+    watcher: Watcher | None = None
+    known_start: bool = False
+
+    def watch(self, drawn: Draw) -> Watch | None:
+        return None if self.watcher is None else self.watcher(drawn)
 
 
 def draw(game: GameSettings, roles: Roles, run_seed: int, index: int, branch: Branch = Branch.audited) -> Draw:
@@ -42,7 +58,9 @@ def draw(game: GameSettings, roles: Roles, run_seed: int, index: int, branch: Br
         bits = (index + np.arange(m)) % 2
     fresh = game.pairs_are == "fresh"
     chosen = generator(run_seed, branch if fresh else Branch.shared, Stream.pairs, index if fresh else 0)
-    if len(roles.canaries):
+    if len(roles.directions):
+        pairs = np.full((m, 2), -1)
+    elif len(roles.canaries):
         which = np.sort(chosen.choice(len(roles.canaries), size=m, replace=False)) if fresh else np.arange(m)
         pairs = roles.canaries[which]
     elif game.points_per_pair == 2:
@@ -66,18 +84,20 @@ def experiment(
     roles: Roles,
     run_seed: int,
     index: int,
-    branch: Branch = Branch.audited,
+    under: Conditions | None = None,
 ) -> Outcome:
     """Train on the drawn set and look at the model; a failure of the trainer is an outcome too."""
-    drawn = draw(game, roles, run_seed, index, branch)
+    under = under or Conditions()
+    drawn = draw(game, roles, run_seed, index, under.branch)
+    watch, known = under.watch(drawn), under.known_start
     start = time.perf_counter()
 
     def look(asked: Ints) -> dict[str, Floats]:
         data, wanted = points.take(drawn.training), points.take(asked)
-        known = game.start_is == "known"
-        return observed(trainer, data, wanted, len(asked), seed=drawn.seed, size=game.train_size, known_start=known)
+        extra: dict[str, Any] = {"seed": drawn.seed, "size": game.train_size, "watch": watch, "known_start": known}
+        return observed(trainer, data, wanted, len(asked), **extra)
 
-    return _seen(drawn, roles, look, start)
+    return _seen(drawn, roles, look, start, watch)
 
 
 def experiments(
@@ -88,14 +108,17 @@ def experiments(
     run_seed: int,
     indices: Ints,
     group: Group,
-    branch: Branch = Branch.audited,
+    under: Conditions | None = None,
 ) -> list[Outcome]:
     """The same for models of one group, trained together; those that are not asked for keep their slots."""
     if not isinstance(trainer, Many):
         raise TypeError("only a trainer of many models can train a group")
     first = int(indices[0]) // group.size * group.size
-    drawn = {int(i): draw(game, roles, run_seed, int(i), branch) for i in indices}
+    under = under or Conditions()
+    drawn = {int(i): draw(game, roles, run_seed, int(i), under.branch) for i in indices}
     slots = [drawn.get(i) for i in range(first, int(indices[-1]) + 1)]
+    watches = {i: under.watch(one) for i, one in drawn.items()}
+    extra = {"watches": [None if s is None else watches[s.index] for s in slots]} if under.watcher else {}
     start = time.perf_counter()
     try:
         models = trainer.train_many(
@@ -103,13 +126,14 @@ def experiments(
             seeds=[0 if slot is None else slot.seed for slot in slots],
             size=game.train_size,
             group=group,
+            **extra,
         )
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:
         if len(indices) > 1:  # each alone, in its slot, to see whose fault it is
             apart = (
-                experiments(game, trainer, points, roles, run_seed, indices[i : i + 1], group, branch)
+                experiments(game, trainer, points, roles, run_seed, indices[i : i + 1], group, under)
                 for i in range(len(indices))
             )
             return [outcome for one in apart for outcome in one]
@@ -120,33 +144,39 @@ def experiments(
         def look(asked: Ints) -> dict[str, Floats]:
             return checked_channels(trainer.losses(model, points.take(asked)), len(asked))
 
-        return _seen(slot, roles, look, time.perf_counter() - share)
+        return _seen(slot, roles, look, time.perf_counter() - share, watches.get(slot.index))
 
     return [seen(slot, model) for slot, model in zip(slots, models, strict=True) if slot is not None]
 
 
-def _seen(drawn: Draw, roles: Roles, look: Callable[[Ints], dict[str, Floats]], start: float) -> Outcome:
-    """The outcome of a model of which `look` says what is seen with given points."""
+def _seen(
+    drawn: Draw, roles: Roles, look: Callable[[Ints], dict[str, Floats]], start: float, watch: Watch | None
+) -> Outcome:
+    """The outcome of a model of which `look` says what is seen with given points, and `watch` what was seen before."""
     m = len(drawn.bits)
-    zero = np.flatnonzero(drawn.pairs[:, 0] >= 0)
-    asked = np.concatenate([drawn.pairs[:, 1], drawn.pairs[zero, 0], roles.reference])
+    zero, one = (np.flatnonzero(drawn.pairs[:, side] >= 0) for side in (0, 1))
+    asked = np.concatenate([drawn.pairs[one, 1], drawn.pairs[zero, 0], roles.reference])
     try:
         found = look(asked)
+        watched = {} if watch is None else watch.channels()
+        for name in watched.keys() & found.keys():
+            raise InvalidInput(f"channel {name} is that of the watch, but the trainer gave one too. Rename yours.")
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # a training script may call sys.exit
         return _failed(drawn, error, start)
 
     def of_pairs(values: Floats) -> Floats:
-        """[m, 2, …]: rows of z0 and z1; NaN where there is no z0."""
+        """[m, 2, …]: rows of z0 and z1; NaN where there is no such point."""
         out: Floats = np.full((m, 2, *values.shape[1:]), np.nan)
-        out[:, 1], out[zero, 0] = values[:m], values[m : m + len(zero)]
+        out[one, 1], out[zero, 0] = values[: len(one)], values[len(one) : len(one) + len(zero)]
         return out
 
     loss = found.pop("loss")
-    channels = {"loss": of_pairs(loss), "reference": sketch(loss[m + len(zero) :])}
+    channels = {"loss": of_pairs(loss), "reference": sketch(loss[len(one) + len(zero) :])}
     for name, values in found.items():
         channels[name] = of_pairs(values) if values.shape[:1] == asked.shape else values
+    channels |= watched
     return Outcome(drawn.index, drawn.seed, drawn.bits, drawn.pairs, time.perf_counter() - start, channels)
 
 

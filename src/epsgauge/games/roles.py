@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from epsgauge.games.seeds import Branch, Stream, generator
 from epsgauge.games.settings import GameSettings
 from epsgauge.stats.arrays import Bools, Floats, Ints
 
+_ARRAYS = ("reference", "base", "pool", "canaries", "directions")
+_LATER = ("directions",)  # that stores of earlier versions do not have
+
 
 @dataclass(frozen=True, eq=False)
 class Roles:
@@ -22,22 +25,29 @@ class Roles:
     base: Ints
     pool: Ints  # points that pairs are drawn from; empty where the pairs are explicit
     canaries: Ints  # [k, 2] explicit pairs, z0 and z1; z0 is −1 in an add-remove game; empty elsewhere
+    # [m] coordinates of gradient canaries, which stand in place of points; empty elsewhere
+    directions: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def to_arrays(self) -> dict[str, NDArray[np.int64]]:
-        return {"reference": self.reference, "base": self.base, "pool": self.pool, "canaries": self.canaries}
+        return {name: getattr(self, name) for name in _ARRAYS if name not in _LATER or len(getattr(self, name))}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[np.int64]]) -> Roles:
-        return cls(**{name: arrays[name] for name in ("reference", "base", "pool", "canaries")})
+        return cls(**{name: arrays[name] for name in _ARRAYS if name not in _LATER or name in arrays})
 
 
-def candidates(game: GameSettings, keys: Keys, seed: int, n_canaries: int) -> tuple[Ints, Ints]:
-    """Reference points, and all others in random order: distinct in content, and none equal to a canary."""
+def candidates(
+    game: GameSettings, keys: Keys, seed: int, n_canaries: int, *, records: bool = True
+) -> tuple[Ints, Ints]:
+    """Reference points, and all others in random order: distinct in content, and none equal to a canary.
+
+    `records`: whether points are needed for pairs.
+    """
     n_points = len(keys) - n_canaries  # canaries stand at the end
     distinct = first_of_each(keys[:n_points])
     distinct = distinct[~np.isin(keys[distinct], keys[n_points:])]
     order = generator(seed, Branch.shared, Stream.points).permutation(distinct)
-    _enough(game, len(order))
+    _enough(game, len(order), records=records)
     return order[: game.reference_size], order[game.reference_size :]
 
 
@@ -67,10 +77,10 @@ def assign(game: GameSettings, reference: Ints, others: Ints, canaries: Ints, wo
     return Roles(np.sort(reference), np.sort(base), np.sort(pool), canaries)
 
 
-def _enough(game: GameSettings, available: int) -> None:
+def _enough(game: GameSettings, available: int, *, records: bool) -> None:
     """Raise where the distinct points do not suffice, with the sum that says how many would."""
     needs = {"the base": game.train_size - game.pairs_per_model, "the reference": game.reference_size}
-    if game.challenge != "explicit":
+    if records and game.challenge != "explicit":
         drawn = game.points_per_pair * game.pairs_per_model
         pool = drawn if game.pool_size is None else game.pool_size
         if pool < drawn:

@@ -14,6 +14,7 @@ class Branch(IntEnum):
     audited = 1  # models that are judged, or that choose the rule
     ranking = 2  # models that find the worst-case points
     rehearsal = 3  # models on which canaries are tried, and those without noise
+    survey = 4  # the model that shows which coordinates the base hardly uses
 
 
 class Stream(IntEnum):
@@ -22,17 +23,18 @@ class Stream(IntEnum):
     base = 2
     training = 3  # a trainer has children of this one for initialisation, batches and noise
     points = 4
+    watch = 5  # when a gradient canary takes part
 
 
 def generator(run_seed: int, branch: Branch, stream: Stream, index: int = 0) -> np.random.Generator:
-    return np.random.default_rng(_child(run_seed, branch, stream, index))
+    return np.random.default_rng(child(run_seed, branch, stream, index))
 
 
 def training_seed(run_seed: int, branch: Branch, index: int) -> int:
     """The one number that a trainer gets: below 2^63, so that every library takes it."""
-    high, low = _child(run_seed, branch, Stream.training, index).generate_state(2, np.uint32)
+    high, low = child(run_seed, branch, Stream.training, index).generate_state(2, np.uint32)
     return (int(high) << 32 | int(low)) >> 1
 
 
-def _child(run_seed: int, branch: Branch, stream: Stream, index: int) -> np.random.SeedSequence:
+def child(run_seed: int, branch: Branch, stream: Stream, index: int = 0) -> np.random.SeedSequence:
     return np.random.SeedSequence(run_seed, spawn_key=(int(branch), index, int(stream)))

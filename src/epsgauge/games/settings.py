@@ -30,7 +30,6 @@ class GameSettings(BaseModel):
     ranking_models: int = Field(default=64, ge=32)  # for challenge = "worst"
     # for challenge = "explicit": a name, "module:attr", or "auto" for the best of those that can be made from the data
     canaries: str | None = None
-    start: Literal["known", "secret"] | None = None  # the first weights of torch models; None: known where "auto"
     rehearsal_models: int | None = Field(default=None, ge=1)  # on which "auto" tries canaries; None: a quarter as many
     control_models: int | None = Field(default=None, ge=0)  # without noise; None: a tenth as many, from 8 to 64
     reference_size: int = Field(default=200, ge=1)
@@ -40,12 +39,6 @@ class GameSettings(BaseModel):
     def auto(self) -> bool:
         """Whether the canary is the best of several, found in a rehearsal."""
         return self.canaries == AUTO
-
-    @property
-    def start_is(self) -> Literal["known", "secret"]:
-        if self.start is not None:
-            return self.start
-        return "known" if self.auto else "secret"
 
     def n_control(self, n_models: int) -> int:
         """How many models are trained without noise, to see whether the attack finds anything."""

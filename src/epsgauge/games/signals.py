@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from epsgauge.adjacency import Adjacency
 from epsgauge.errors import InvalidInput
 from epsgauge.stats.arrays import Bools, Floats, Ints
+from epsgauge.trainers.watch import CHANNELS
 
 Sees = Literal["pair", "z0"]
 
@@ -26,7 +27,7 @@ class Outcome:
     index: int
     seed: int  # of its training
     bits: Ints  # [m]
-    pairs: Ints  # [m, 2] indices of z0 and z1; z0 is −1 in an add-remove game
+    pairs: Ints  # [m, 2] indices of z0 and z1; z0 is −1 in an add-remove game, and both are for gradients
     seconds: float
     channels: Mapping[str, Floats] | None = None  # those of `Signals`, without their first axis
     error: str | None = None  # a traceback or a sentence; then there are no channels
@@ -36,9 +37,10 @@ class Outcome:
 class Signals:
     """Signals of many models of one run; row i is of model `models[i]`, in ascending order.
 
-    `signals["loss"]` is [n, m, 2], the losses of z0 and z1; that of z0 is NaN in an add-remove game.
+    `signals["loss"]` is [n, m, 2], the losses of z0 and z1; NaN for the z0 of an add-remove game, and for gradients.
     `signals["reference"]` is [n, r], the model's losses on reference points, each row ascending.
-    Other channels are what the trainer gave: [n, m, 2, …] of pairs, or one array for each model.
+    Other channels are what the trainer gave, [n, m, 2, …] of pairs or one array for each model, and what the watch saw:
+    `signals["llr"]`, `signals["alignment"]` and `signals["displacement"]` are [n, m].
     """
 
     models: Ints  # [n]
@@ -107,9 +109,10 @@ class Signals:
         needs = f"{who} needs the channel {missing[0]!r}"
         if not self.channels:
             raise InvalidInput(f"{needs}, but no model of this run is done. Run it first.")
+        sees = CHANNELS.get(missing[0])
+        remedy = "Let the trainer give it beside its losses" if sees is None else f'Set adversary.sees = "{sees}"'
         raise InvalidInput(
-            f"{needs}, but this run has only {', '.join(self.channels)}. Let the trainer give it beside its losses, "
-            "and run with a new --out."
+            f"{needs}, but this run has only {', '.join(self.channels)}. {remedy}, and run with a new --out."
         )
 
 

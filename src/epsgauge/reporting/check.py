@@ -11,6 +11,7 @@ from epsgauge.auditing.forecast import Forecast
 from epsgauge.mechanisms.privacy import to_json as privacy_json
 from epsgauge.numbers import duration, short
 from epsgauge.reporting import layout
+from epsgauge.runner.plan import Plan
 from epsgauge.runner.trial import Trial
 
 HEAD = 12
@@ -24,8 +25,7 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         "trains": f"{plan.n_models} models with {_part(plan.trainer.use, plan.trainer.settings)}",
         "data": f"{_part(plan.data.use, plan.data.settings)}; {plan.game.train_size} points a model, "
         f"{plan.game.reference_size} for reference",
-        "game": f"{plan.game.experiment}: {plan.game.challenge} pairs, {plan.game.pairs_are}, base {plan.game.base}, "
-        f"adjacency {plan.game.adjacency}",
+        "game": f"{plan.game.experiment}: {_pairs(plan)}, base {plan.game.base}, adjacency {plan.game.adjacency}",
         "guesses": f"N = {seen.n_guesses} of {seen.n_judged} models, m = {plan.game.pairs_per_model}"
         + (f"; the first {seen.n_fit} models choose the rule" if seen.n_fit else "")
         + (f"; the first {plan.n_fit_pairs} pairs of each choose the rule" if plan.n_fit_pairs else ""),
@@ -34,6 +34,8 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         f"{short(seen.largest_credible, 2)} at most",
         "claim": seen.claim_text,
     }
+    if plan.adversary.watches:
+        facts["game"] += f"; the adversary sees the {plan.adversary.sees}"
     if plan.game.challenge == "worst":
         facts["trains"] += f", after {plan.game.ranking_models} that find the worst points"
     if trial is not None:
@@ -51,6 +53,12 @@ def to_json(seen: Forecast, trial: Trial | None) -> dict[str, Any]:
     out = {name: value for name, value in asdict(seen).items() if name != "plan"}
     tried = None if trial is None else {**asdict(trial), "privacy": privacy_json(trial.privacy)}
     return {"plan": seen.plan.tables(), **out, "tried": tried}
+
+
+def _pairs(plan: Plan) -> str:
+    if plan.adversary.inserts == "gradient":
+        return "gradient canaries"
+    return f"{plan.game.challenge} pairs, {plan.game.pairs_are}"
 
 
 def _part(use: str, settings: dict[str, Any]) -> str:

@@ -37,10 +37,10 @@ def of_run(run: Run) -> dict[str, Any]:
     status = run.status()
     made = run.provenance
     tables = {key: value for key, value in run.plan.tables().items() if key != "execution"}  # it changes no result
-    order = ("name", "seed", "n_models", "control", "data", "trainer", "game", "audit")
+    order = ("name", "seed", "n_models", "control", "data", "trainer", "game", "adversary", "audit")
     return {
         "path": str(run.path),
-        "plan": {key: tables[key] for key in order},
+        "plan": {key: tables[key] for key in order if key in tables},
         "seed": run.plan.seed,
         "points_seed": run.plan.points_seed,
         "fingerprint": made["fingerprint"],

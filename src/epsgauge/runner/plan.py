@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from epsgauge.adjacency import check_implied
+from epsgauge.attacks.table import ATTACKS
 from epsgauge.errors import InvalidInput
+from epsgauge.games.adversary import AdversarySettings
 from epsgauge.games.settings import GameSettings
 from epsgauge.runner import small as smaller
 from epsgauge.runner.parts import Part, part_of
@@ -43,6 +45,7 @@ class Plan(BaseModel):
     data: Part
     trainer: Part
     game: GameSettings
+    adversary: AdversarySettings = AdversarySettings()
     audit: AuditSettings = AuditSettings()
     execution: ExecutionSettings = ExecutionSettings()
     folder: Path | None = Field(default=None, exclude=True)  # where modules of the plan are looked for
@@ -57,7 +60,7 @@ class Plan(BaseModel):
             if kind in values:
                 values[kind] = part_of(kind, values[kind])
         try:
-            super().__init__(**values)
+            super().__init__(**_with_challenge(values))
         except ValidationError as error:
             raise InvalidInput(sentence_of(error, _keys)) from None
         if self.audit.attack is None:
@@ -72,6 +75,12 @@ class Plan(BaseModel):
                 f"audit.fit_pairs must be below game.pairs_per_model = {self.game.pairs_per_model}, so that pairs are "
                 f"left to be judged, but is {self.n_fit_pairs}."
             )
+        attack = ATTACKS.get(self.audit.attack or "")  # None: your own
+        wrong = self.adversary.check_game(self.game)
+        if wrong is None and attack is not None:
+            wrong = self.adversary.check_attack(attack.name, attack.needs)
+        if wrong is not None:
+            raise InvalidInput(wrong)
         if self.audit.claimed_adjacency is not None:
             check_implied(self.audit.claimed_adjacency, self.game.adjacency, "audit.claimed_adjacency")
         if self.game.canaries is not None:
@@ -79,8 +88,15 @@ class Plan(BaseModel):
 
     @property
     def fitting_attack(self) -> str:
-        """The attack of a plan that names none: of canaries, what a rehearsal shows; of ordinary points, their rank."""
+        """The attack of a plan that names none."""
+        if self.adversary.watches:
+            return "updates" if self.adversary.sees == "updates" else "displacement"
         return "rehearsed" if self.game.challenge == "explicit" and self.audit.percentile is None else "percentile"
+
+    @property
+    def start(self) -> Literal["known", "secret"]:
+        """Whether the adversary knows the first weights, which are then the same for all models."""
+        return self.adversary.start or ("known" if self.game.auto else "secret")
 
     @property
     def n_samples(self) -> int:
@@ -139,7 +155,8 @@ class Plan(BaseModel):
 
     def tables(self) -> dict[str, Any]:
         """As plain tables, which `Plan.from_tables` reads back; parts made of the user's objects become their names."""
-        out = self.model_dump(mode="json", exclude={"data", "trainer"})
+        default = {"adversary"} if self.adversary == AdversarySettings() else set()  # as plans of earlier versions are
+        out = self.model_dump(mode="json", exclude={"data", "trainer", *default})
         return {**out, "data": self.data.identity(), "trainer": self.trainer.identity()}
 
     @classmethod
@@ -149,7 +166,8 @@ class Plan(BaseModel):
     def fingerprinted(self) -> dict[str, Any]:
         """What the signals depend on; `[audit]`, `[execution]`, the name and n_models are outside it."""
         tables = self.tables()
-        return {key: tables[key] for key in ("seed", "control", "data", "trainer", "game")}
+        keys = ("seed", "control", "data", "trainer", "game", "adversary")
+        return {key: tables[key] for key in keys if key in tables}
 
     def with_audit(self, **changes: Any) -> Plan:
         """The same plan with other `[audit]` settings."""
@@ -161,7 +179,21 @@ class Plan(BaseModel):
         return Plan(**{**old, **values})
 
 
-TABLES: dict[str, type[BaseModel]] = {"game": GameSettings, "audit": AuditSettings, "execution": ExecutionSettings}
+def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
+    """A game for gradient canaries has no pairs of records, so that no canaries are made for it."""
+    game, adversary = values.get("game"), values.get("adversary")
+    if not isinstance(game, dict) or game.get("challenge") is not None or game.get("canaries") is not None:
+        return values
+    seen = adversary if isinstance(adversary, AdversarySettings) else AdversarySettings(**(adversary or {}))
+    return {**values, "game": {**game, "challenge": "average"}} if seen.inserts == "gradient" else values
+
+
+TABLES: dict[str, type[BaseModel]] = {
+    "game": GameSettings,
+    "adversary": AdversarySettings,
+    "audit": AuditSettings,
+    "execution": ExecutionSettings,
+}
 
 
 def _keys(location: tuple[int | str, ...]) -> list[str]:

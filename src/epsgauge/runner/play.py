@@ -15,13 +15,14 @@ from epsgauge.data.canaries.table import AUTO, CANARIES, canaries_of
 from epsgauge.data.points import Keys, Points, as_points, digest
 from epsgauge.errors import InvalidInput
 from epsgauge.games import ranking
-from epsgauge.games.experiment import draw, experiment, experiments
+from epsgauge.games.experiment import Conditions, Watcher, draw, experiment, experiments
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.rehearsal import canary_of, is_quiet
 from epsgauge.games.roles import Roles, assign, candidates, ranked
 from epsgauge.games.seeds import Branch
 from epsgauge.games.signals import Outcome
-from epsgauge.mechanisms.privacy import Privacy
+from epsgauge.games.watching import directions, watcher
+from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.references import beside, search_in, users_code
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
@@ -33,8 +34,10 @@ from epsgauge.trainers.protocol import (
     Observer,
     Trainer,
     as_trainer,
-    can_be_quiet,
+    has_noise_switch,
     knows_size,
+    takes,
+    trains_with,
     without_noise,
 )
 from epsgauge.trainers.start import with_known_start
@@ -51,6 +54,7 @@ class Table:
     trainer: Trainer | Observer
     quiet: Trainer | Observer | None  # the same without its noise; None where it cannot be had
     keys: Callable[[], Keys]
+    privacy: Privacy | None  # of the trainer with its noise, for an adversary who watches
 
 
 @dataclass(frozen=True)
@@ -87,24 +91,22 @@ def trainer_of(plan: Plan) -> Trainer | Observer:
     """The trainer, without its noise where the plan is a control."""
     search_in(plan.folder)
     trainer = as_trainer(plan.trainer.build(), plan.trainer.use)
-    trainer = with_known_start(trainer) if plan.game.start_is == "known" else trainer
+    trainer = with_known_start(trainer) if plan.start == "known" else trainer
     return without_noise(trainer, plan.trainer.use) if plan.control else trainer
 
 
 def _build(plan: Plan) -> Table:
     with beside(plan.folder):
         trainer = trainer_of(plan)
+        privacy = _watched_privacy(plan, trainer) if plan.adversary.watches else None
         with users_code(f"data {plan.data.use}"):
             raw = plan.data.build()
         points = as_points(raw, plan.data.use)
         n_data, canaries, names = len(points), np.empty((0, 2), np.int64), tuple[str, ...]()
         if plan.canaries is not None:
             points, canaries, names = _with_canaries(plan, plan.canaries, raw, points)
-    return Table(points, len(points) - n_data, canaries, names, trainer, _quiet(plan, trainer), cache(points.keys))
-
-
-def _quiet(plan: Plan, trainer: Trainer | Observer) -> Trainer | Observer | None:
-    return without_noise(trainer, plan.trainer.use) if can_be_quiet(trainer) and not plan.control else None
+    quiet = without_noise(trainer, plan.trainer.use) if has_noise_switch(trainer) and not plan.control else None
+    return Table(points, len(points) - n_data, canaries, names, trainer, quiet, cache(points.keys), privacy)
 
 
 def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Points, Ints, tuple[str, ...]]:
@@ -135,22 +137,34 @@ def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Po
     return points, np.stack([one + k, one], axis=1), tuple(names)
 
 
-def _split(plan: Plan) -> tuple[Ints, Ints]:
+def split(plan: Plan) -> tuple[Ints, Ints]:
     """Reference points, and the others."""
     on = table(plan)
-    return candidates(plan.game, on.keys(), plan.points_seed, on.n_canary_points)
+    records = plan.adversary.inserts == "record"
+    return candidates(plan.game, on.keys(), plan.points_seed, on.n_canary_points, records=records)
 
 
 def cut(plan: Plan, rankings: list[Ranking] | None) -> list[Roles]:
     """Reference, base and pool; `rankings` are those of all ranking models where the plan asks for the worst points."""
-    reference, others = _split(plan)
+    reference, others = split(plan)
     worst = None if rankings is None else ranking.worst_first(ranked(plan.game, others), rankings)
-    return [assign(plan.game, reference, others, table(plan).canaries, worst)]
+    return [surveyed(plan, assign(plan.game, reference, others, table(plan).canaries, worst))]
+
+
+def surveyed(plan: Plan, roles: Roles) -> Roles:
+    """With the coordinates of gradient canaries, where the plan has them: no point is set apart for pairs then."""
+    if plan.adversary.inserts != "gradient":
+        return roles
+    on = table(plan)
+    quiet = without_noise(on.trainer, plan.trainer.use) if has_noise_switch(on.trainer) else on.trainer
+    with _quietly(plan), users_code(f"the trainer {plan.trainer.use}"):
+        found = directions(quiet, on.points, roles.base, roles.reference, plan.game, plan.points_seed)
+    return replace(roles, pool=np.empty(0, np.int64), directions=found)
 
 
 def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
     """Train the ranking models with these indices."""
-    among = ranked(plan.game, _split(plan)[1])
+    among = ranked(plan.game, split(plan)[1])
     on = table(plan)
     with _quietly(plan):
         return [ranking.rank_with(on.trainer, on.points, among, plan.points_seed, index) for index in indices]
@@ -158,11 +172,25 @@ def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
 
 def play(plan: Plan, roles: Roles, group: Group | None, indices: Sequence[int]) -> list[Outcome]:
     """Play the game with the models of these indices, which are of one group if there are groups."""
-    on = table(plan)
+    return _played(plan, table(plan).trainer, roles, group, indices, Branch.audited)
+
+
+def _played(
+    plan: Plan, trainer: Trainer | Observer, roles: Roles, group: Group | None, indices: Sequence[int], branch: Branch
+) -> list[Outcome]:
+    on, under = table(plan), Conditions(branch, watcher_of(plan, roles), plan.start == "known")
     with _quietly(plan):
-        if group is not None and isinstance(on.trainer, Trainer):
-            return experiments(plan.game, on.trainer, on.points, roles, plan.seed, np.asarray(indices), group)
-        return [experiment(plan.game, on.trainer, on.points, roles, plan.seed, index) for index in indices]
+        if group is not None and isinstance(trainer, Trainer):
+            return experiments(plan.game, trainer, on.points, roles, plan.seed, np.asarray(indices), group, under)
+        return [experiment(plan.game, trainer, on.points, roles, plan.seed, index, under) for index in indices]
+
+
+def watcher_of(plan: Plan, roles: Roles) -> Watcher | None:
+    """What makes the watch of each model; None for an adversary who sees losses."""
+    on = table(plan)
+    if not plan.adversary.watches:
+        return None
+    return watcher(plan.adversary, plan.game, on.privacy, roles, on.points, plan.seed)
 
 
 def rehearsable(plan: Plan) -> list[tuple[tuple[str, ...], bool]]:
@@ -173,15 +201,11 @@ def rehearsable(plan: Plan) -> list[tuple[tuple[str, ...], bool]]:
 
 def rehearse(plan: Plan, roles: Roles, group: Group | None, numbers: Sequence[int]) -> list[Outcome]:
     """Train models of the rehearsal, all with one canary, and all with or without noise."""
-    on, some = table(plan), np.asarray(numbers)
-    trainer = on.quiet if is_quiet(some)[0] else on.trainer
+    on = table(plan)
+    trainer = on.quiet if is_quiet(np.asarray(numbers))[0] else on.trainer
     if trainer is None:
         raise ValueError("this trainer cannot be had without its noise")
-    own, of = _with_canary(roles, int(some[0])), Branch.rehearsal
-    with _quietly(plan):
-        if group is not None and isinstance(trainer, Trainer):
-            return experiments(plan.game, trainer, on.points, own, plan.seed, some, group, of)
-        return [experiment(plan.game, trainer, on.points, own, plan.seed, number, of) for number in numbers]
+    return _played(plan, trainer, _with_canary(roles, numbers[0]), group, numbers, Branch.rehearsal)
 
 
 def rehearsal_bits(plan: Plan, roles: Roles, number: int) -> tuple[Ints, Ints, int]:
@@ -210,9 +234,27 @@ def bits_and_pairs(plan: Plan, roles: Roles, index: int) -> tuple[Ints, Ints, in
     return drawn.bits, drawn.pairs, drawn.seed
 
 
+def _watched_privacy(plan: Plan, trainer: Trainer | Observer) -> Privacy | None:
+    """What the trainer promises with its noise; refuses one that the plan's adversary cannot watch."""
+    sees, inserts = plan.adversary.sees, plan.adversary.inserts
+    if not trains_with(trainer, "watch"):
+        raise InvalidInput(
+            f'adversary.sees = "{sees}" needs a trainer whose train takes the keyword watch and calls it at each step, '
+            f"but {plan.trainer.use} does not. Add it, or remove [adversary]."
+        )
+    noisy = as_trainer(plan.trainer.build(), plan.trainer.use) if plan.control else trainer
+    privacy = promised(plan, noisy)
+    if inserts == "gradient" and not isinstance(privacy, DPSGD):
+        raise InvalidInput(
+            f'adversary.inserts = "gradient" needs the sampling rate, which privacy(n) of the trainer gives as '
+            f'eg.DPSGD(...), but that of {plan.trainer.use} gives {privacy}. Add it, or use inserts = "record".'
+        )
+    return privacy
+
+
 def promised(plan: Plan, trainer: Trainer | Observer) -> Privacy | None:
     """What the trainer says of itself at the size of the plan's training sets."""
-    if plan.control or not isinstance(trainer, Accountable):
+    if not isinstance(trainer, Accountable):
         return None
     with users_code(f"privacy of the trainer {plan.trainer.use}"):
         found = trainer.privacy(plan.game.train_size)
@@ -233,7 +275,32 @@ def prepare(plan: Plan) -> list[Prepared]:
             f"trainer {plan.trainer.use} does not take the keyword size: if it computes its sampling rate or number of "
             "steps from len(data), they differ by one point between the two worlds of an add-remove game."
         )
+    notes += _notes_on_canaries(plan, on.trainer)
     group = None
-    if isinstance(on.trainer, Many):
+    if isinstance(on.trainer, Many) and (not plan.adversary.watches or takes(on.trainer.train_many, "watches")):
         group = on.trainer.group(on.points.take(np.arange(min(2, len(on.points)))), size=plan.game.train_size)
-    return [Prepared(digest(on.keys()), promised(plan, on.trainer), tuple(notes), group)]
+    privacy = None if plan.control else promised(plan, on.trainer)
+    return [Prepared(digest(on.keys()), privacy, tuple(notes), group)]
+
+
+def _notes_on_canaries(plan: Plan, trainer: Trainer | Observer) -> list[str]:
+    """What a reader of results with gradient canaries should know."""
+    if plan.adversary.inserts != "gradient":
+        return []
+    notes = [
+        "The canaries are gradients that need not be those of any record, and the watch draws when they take part: "
+        "neither how the trainer computes and clips gradients nor how it samples records is tested."
+    ]
+    if not knows_size(trainer):
+        notes.append(
+            f"trainer {plan.trainer.use} does not take the keyword size: if it computes its sampling rate or number of "
+            f"steps from len(data), they are those of {plan.game.train_size - plan.game.pairs_per_model} points, as "
+            "gradient canaries are no points."
+        )
+    if not has_noise_switch(trainer):
+        notes.append(
+            f"trainer {plan.trainer.use} cannot be had without noise, so that the coordinates of the canaries were "
+            "found in a noisy training: records may use them. A field noise_multiplier or a method without_noise() "
+            "would help."
+        )
+    return notes

@@ -9,13 +9,13 @@ import numpy as np
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.experiment import draw, failure
-from epsgauge.games.roles import assign, candidates, ranked
+from epsgauge.games.roles import assign, ranked
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import beside
 from epsgauge.runner.executors import crew_for, single
 from epsgauge.runner.plan import Plan
-from epsgauge.runner.play import play, prepare, table
+from epsgauge.runner.play import play, prepare, split, surveyed, table, watcher_of
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.trainers.protocol import observed
 
@@ -46,9 +46,10 @@ def try_out(plan: Plan) -> Trial:
 def attempt(plan: Plan) -> list[Trial]:
     """Train model 0 twice with its own seed and once with that of model 1."""
     prepared, on, game = prepare(plan)[0], table(plan), plan.game
-    reference, others = candidates(game, on.keys(), plan.points_seed, on.n_canary_points)
+    reference, others = split(plan)
     roles = assign(game, reference, others, on.canaries, ranked(game, others))  # any pool will do for a trial
-    drawn = draw(game, roles, plan.seed, 0)
+    roles = surveyed(plan, roles)
+    drawn, watcher = draw(game, roles, plan.seed, 0), watcher_of(plan, roles)
     members = drawn.training[:MEMBERS]
 
     def losses(seed: int) -> tuple[Floats, float]:
@@ -57,7 +58,11 @@ def attempt(plan: Plan) -> list[Trial]:
         data, points = on.points.take(drawn.training), on.points.take(asked)
         try:
             with beside(plan.folder):
-                seen = observed(on.trainer, data, points, len(asked), seed=seed, size=game.train_size)["loss"]
+                watch = None if watcher is None else watcher(drawn)
+                size = game.train_size
+                seen = observed(on.trainer, data, points, len(asked), seed=seed, size=size, watch=watch)["loss"]
+                if watch is not None:
+                    watch.channels()  # says what a trainer does wrong
         except EpsgaugeError:
             raise
         except (Exception, SystemExit) as error:

@@ -15,6 +15,7 @@ from epsgauge.trainers import opacus_engine
 from epsgauge.trainers.network import Network
 from epsgauge.trainers.recipe import Recipe
 from epsgauge.trainers.streams import streams, torch_seed, torch_seeded
+from epsgauge.trainers.watch import Watch
 
 if TYPE_CHECKING:
     from torch import nn
@@ -53,12 +54,12 @@ class DpSgd(Network):
             delta = checks.delta(self.target_delta, "target_delta")
             checks.within("target_delta", self.target_delta, "above 0", np.asarray(delta > 0))
 
-    def train(self, data: Any, *, seed: int, size: int | None = None) -> nn.Module:
+    def train(self, data: Any, *, seed: int, size: int | None = None, watch: Watch | None = None) -> nn.Module:
         """Sampling rate, steps and noise come from `size`, so that they do not tell whether a point is left out."""
         x, y = self._tensors(data)
         n = self._nominal(x, size)
         if self.engine == "stacked":
-            return self._alone(data, seed=seed, size=n)
+            return self._alone(data, seed=seed, size=n, watch=watch)
         recipe = self.recipe(n)
         import torch
 
@@ -72,6 +73,8 @@ class DpSgd(Network):
                 recipe,
                 batches=np.random.default_rng(batches),
                 noise=torch.Generator(x.device).manual_seed(torch_seed(noise)),
+                watch=watch,
+                read=self._tensors,
             )
         return model.eval()
 

@@ -21,6 +21,8 @@ from epsgauge.trainers.stacked.group import group_for, width_for
 from epsgauge.trainers.stacked.plain import PlainRecipe
 from epsgauge.trainers.streams import streams, torch_seeded
 from epsgauge.trainers.tensors import device_of, tensors
+from epsgauge.trainers.watch import Watch
+from epsgauge.trainers.watches import RecordCanaries
 
 if TYPE_CHECKING:
     import torch
@@ -104,7 +106,15 @@ class Network:
         chain(model, x)  # raises for a layer that cannot be stacked, and names it
         return group_for(model, x, self._constants(size))
 
-    def train_many(self, datas: Sequence[Any], *, seeds: Sequence[int], size: int, group: Group) -> list[nn.Module]:
+    def train_many(
+        self,
+        datas: Sequence[Any],
+        *,
+        seeds: Sequence[int],
+        size: int,
+        group: Group,
+        watches: Sequence[Watch | None] | None = None,
+    ) -> list[nn.Module]:
         """Models of one group, each in its slot. One whose data is None keeps its slot and is not trained.
 
         `physical_batch` is not looked at: the pieces of a stacked batch have the fixed width of the group.
@@ -117,13 +127,16 @@ class Network:
         for (x, y), own in zip(points, each, strict=True):
             with torch_seeded(own.initialisation, x.device):
                 models.append(self._built(x, y))
-        fit_many(models, points, self._constants(size), streams=each, group=group)
+        records = [self._tensors(w.records) if isinstance(w, RecordCanaries) else None for w in watches or ()]
+        constants = self._constants(size)
+        fit_many(models, points, constants, streams=each, group=group, watches=watches, records=records)
         return [model.eval() for model in models]
 
-    def _alone(self, data: Any, *, seed: int, size: int) -> nn.Module:
+    def _alone(self, data: Any, *, seed: int, size: int, watch: Watch | None = None) -> nn.Module:
         """A stack of one."""
         group = Group(size=1, width=width_for(self._constants(size)))
-        return self.train_many([data], seeds=[seed], size=size, group=group)[0]
+        watches = None if watch is None else [watch]
+        return self.train_many([data], seeds=[seed], size=size, group=group, watches=watches)[0]
 
     def _constants(self, n: int) -> Recipe | PlainRecipe:
         """What an engine needs to know of a training on nominally n points."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.trainers.optimisers import made
 from epsgauge.trainers.recipe import Recipe
+from epsgauge.trainers.watch import Watch
 
 if TYPE_CHECKING:
     import torch
@@ -42,11 +44,13 @@ def fit(
     *,
     batches: np.random.Generator,
     noise: torch.Generator,
+    watch: Watch | None = None,
+    read: Callable[[Any], tuple[torch.Tensor, torch.Tensor]] | None = None,
 ) -> None:
     """Train `model` in place. Every step draws each point with probability `sample_rate`, on its own.
 
     A step that draws no point is a step all the same: it adds its noise. With `physical_batch` the points of a step are
-    clipped and added in pieces.
+    clipped and added in pieces. `watch` sees steps with noise; `read` makes tensors of points that it has.
     """
     need_opacus()
     import torch
@@ -70,6 +74,8 @@ def fit(
         loss_reduction="mean",
         generator=noise,
     )
+    if watch is not None:
+        optimiser.attach_step_hook(watch.of(hooks, read=read))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_NO_INPUT_GRADIENT, category=UserWarning)
         for _ in range(recipe.steps):

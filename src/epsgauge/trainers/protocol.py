@@ -17,6 +17,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.stats.arrays import Floats
 from epsgauge.trainers import start
+from epsgauge.trainers.watch import Watch
 
 # One loss per point; or channels by their names, with these losses as "loss". A channel with one row for each point is
 # about the points, and those of the pairs are kept; any other is about the model, and is kept as it is.
@@ -30,7 +31,8 @@ class Trainer(Protocol):
     `data` and `points` are what the plan's data gives for some indices: a tuple of arrays, or a `Subset` of a
     map-style dataset. torch, NumPy and random are seeded before `train` is called. A `train` that also takes
     `size` is told the nominal number of points, from which sampling rate and steps are to be computed: in an
-    add-remove game `len(data)` is one less where the point is left out, and the mechanism must not show that.
+    add-remove game `len(data)` is one less where the point is left out, and the mechanism must not show that. One that
+    takes `watch` shows every step to the adversary of a plan who sees more than losses: see `Watch`.
     """
 
     def train(self, data: Any, *, seed: int) -> Any: ...
@@ -72,7 +74,8 @@ class Many(Protocol):
     """Can train the models of a group together; a model comes out the same whoever else is in its group.
 
     `group` is asked once, when a run is created, with some points; None means one at a time. In `train_many` a data set
-    that is None keeps its slot, and no model of it is wanted.
+    that is None keeps its slot, and no model of it is wanted. A `train_many` that takes `watches` gets one for each
+    model where the plan's adversary has them.
     """
 
     def group(self, points: Any, *, size: int) -> Group | None: ...
@@ -109,11 +112,96 @@ def takes(function: Any, keyword: str) -> bool:
     return any(p.name == keyword or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
+def trains_with(trainer: Trainer | Observer, keyword: str) -> bool:
+    """Whether its training takes this keyword."""
+    if isinstance(trainer, Function):
+        return takes(trainer.function, keyword)
+    return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, keyword)
+
+
 def knows_size(trainer: Trainer | Observer) -> bool:
     """Whether it computes its constants from the nominal size, and not from the data that it is given."""
+    return trains_with(trainer, "size")
+
+
+def has_noise_switch(trainer: Trainer | Observer) -> bool:
+    """Whether it can be had without its noise."""
+    if isinstance(trainer, Quietable):
+        return True
+    return dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}
+
+
+def without_noise(self) -> Any: ...
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Group:
+    """Shapes of a group of models that are trained together: they do not depend on the models that are in it."""
+
+    size: int
+    width: int  # of a padded batch
+
+
+@runtime_checkable
+class Many(Protocol):
+    """Can train the models of a group together; a model comes out the same whoever else is in its group.
+
+    `group` is asked once, when a run is created, with some points; None means one at a time. In `train_many` a data set
+    that is None keeps its slot, and no model of it is wanted. A `train_many` that takes `watches` gets one for each
+    model where the plan's adversary has them.
+    """
+
+    def group(self, points: Any, *, size: int) -> Group | None: ...
+
+    def train_many(self, datas: Sequence[Any], *, seeds: Sequence[int], size: int, group: Group) -> Sequence[Any]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """A plain function `observe(data, points, *, seed) -> losses` as an observer."""
+
+    function: Any
+
+    def observe(self, data: Any, points: Any, *, seed: int, **more: Any) -> Seen:
+        seen: Seen = self.function(data, points, seed=seed, **more)
+        return seen
+
+
+def as_trainer(thing: Any, name: str) -> Trainer | Observer:
+    """`thing` if it can train; a function becomes an observer."""
+    if isinstance(thing, (Trainer, Observer)) and not isinstance(thing, type):
+        return thing
+    if inspect.isfunction(thing):
+        return Function(thing)
+    raise InvalidInput(
+        f"trainer {name} must have train(data, *, seed) and losses(model, points), or observe(data, points, *, seed), "
+        f"but {type(thing).__name__} has not."
+    )
+
+
+def takes(function: Any, keyword: str) -> bool:
+    """Whether a function can be called with this keyword."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.name == keyword or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def trains_with(trainer: Trainer | Observer, keyword: str) -> bool:
+    """Whether its training takes this keyword."""
     if isinstance(trainer, Function):
-        return takes(trainer.function, "size")
-    return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, "size")
+        return takes(trainer.function, keyword)
+    return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, keyword)
+
+
+def knows_size(trainer: Trainer | Observer) -> bool:
+    """Whether it computes its constants from the nominal size, and not from the data that it is given."""
+    return trains_with(trainer, "size")
+
+
+def has_noise_switch(trainer: Trainer | Observer) -> bool:
+    """Whether it can be had without its noise."""
+    if isinstance(trainer, Quietable):
+        return True
+    return dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}
 
 
 def can_be_quiet(trainer: Trainer | Observer) -> bool:
@@ -129,7 +217,7 @@ def without_noise(trainer: Trainer | Observer, name: str) -> Trainer | Observer:
     """The same trainer with no noise, for a control."""
     if isinstance(trainer, Quietable):
         return as_trainer(trainer.without_noise(), name)
-    if dataclasses.is_dataclass(trainer) and _has_noise_multiplier(trainer):
+    if dataclasses.is_dataclass(trainer) and has_noise_switch(trainer):
         return as_trainer(dataclasses.replace(trainer, noise_multiplier=0.0), name)
     raise InvalidInput(
         f"a control needs the trainer without noise, but {name} has neither a field noise_multiplier nor a method "
@@ -153,13 +241,14 @@ def observed(
     *,
     seed: int,
     size: int,
+    watch: Watch | None = None,
     known_start: bool = False,
 ) -> dict[str, Floats]:
     """What is seen of a model trained on `data`, by channel and checked; "loss" is its loss on each of `points`."""
 
     def once() -> dict[str, Floats]:
         with start.known_start() if known_start else nullcontext():
-            return _observed(trainer, data, points, n_points, seed=seed, size=size)
+            return _observed(trainer, data, points, n_points, seed=seed, size=size, watch=watch)
 
     had_torch = "torch" in sys.modules
     seen = once()
@@ -170,10 +259,13 @@ def observed(
 
 
 def _observed(
-    trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int
+    trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int, watch: Watch | None
 ) -> dict[str, Floats]:
     seed_everything(seed)
-    extra = {"size": size} if knows_size(trainer) else {}
+    extra: dict[str, Any] = {"size": size} if knows_size(trainer) else {}
+    if watch is not None:
+        watch.begin()
+        extra["watch"] = watch
     if isinstance(trainer, Trainer):
         raw = trainer.losses(trainer.train(data, seed=seed, **extra), points)
     else:

@@ -64,7 +64,7 @@ class Chain:
         return total
 
 
-def chain(module: nn.Module, x: Tensor) -> Chain:
+def chain(module: nn.Module, x: Tensor, *, dropout: bool = True) -> Chain:
     """The chain for points such as x."""
     try:
         layers, flat = layers_of(module, x.ndim - 1)
@@ -72,7 +72,7 @@ def chain(module: nn.Module, x: Tensor) -> Chain:
         raise InvalidInput(
             f'the model must be one that engine = "stacked" can train, but {reason}. Use engine = "opacus".'
         ) from None
-    return Chain(layers, flat=flat)
+    return Chain([(layer, t) for layer, t in layers if dropout or not isinstance(layer, Dropout)], flat=flat)
 
 
 def supports(module: nn.Module, x: Tensor) -> str | None:

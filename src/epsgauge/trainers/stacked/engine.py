@@ -14,7 +14,9 @@ from epsgauge.trainers.stacked.draws import draws
 from epsgauge.trainers.stacked.memory import keep_freed_memory
 from epsgauge.trainers.stacked.plain import PlainRecipe
 from epsgauge.trainers.stacked.tables import Noise, Parameters, Points
+from epsgauge.trainers.stacked.watching import Records, watching
 from epsgauge.trainers.streams import Streams, torch_seed
+from epsgauge.trainers.watch import Watch
 
 if TYPE_CHECKING:
     import torch
@@ -28,11 +30,14 @@ def fit_many(
     *,
     streams: Sequence[Streams],
     group: Group,
+    watches: Sequence[Watch | None] | None = None,
+    records: Sequence[Records | None] = (),
 ) -> None:
     """Train `models`, which have one architecture and their first weights, on a data set each.
 
     Batches and noise are those that the other engines draw from the same streams. Shapes are those of the group,
-    however many models there are, so that a model comes out the same with any neighbours, bit for bit.
+    however many models there are, so that a model comes out the same with any neighbours, bit for bit. `watches` see
+    steps with noise; `records` are points whose gradients they want, as many for each model.
     """
     import torch
 
@@ -45,17 +50,27 @@ def fit_many(
         layers.seed([_generator(stream, datas[0][0].device) for stream in streams])
         parameters = Parameters(models, layers, group.size)
         noise = Noise(recipe, parameters, streams) if isinstance(recipe, Recipe) else None
+        watch = None
+        if watches is not None and isinstance(recipe, Recipe):
+            watch = watching(watches, recipe, parameters, models[0], records, group.size)
+            watch.start()
         generators = [np.random.default_rng(stream.batches) for stream in streams]
         device = datas[0][0].device
         columns = torch.arange(group.width, device=device)
+        number = 0
         for some in draws(recipe, generators, points.places, group):
             for step, drawn in enumerate(torch.from_numpy(some.counts).to(device)):
-                for number, rows in enumerate(torch.from_numpy(some.pieces(step)).to(device)):
-                    real = columns < (drawn - number * group.width)[:, None]
-                    _put_gradients(layers, points.take(rows), real, drawn, recipe, add=number > 0)
+                for piece, rows in enumerate(torch.from_numpy(some.pieces(step)).to(device)):
+                    real = columns < (drawn - piece * group.width)[:, None]
+                    _put_gradients(layers, points.take(rows), real, drawn, recipe, add=piece > 0)
                 if noise is not None:
                     noise.add()
+                if watch is not None:
+                    watch.step(number)
+                    number += 1
                 parameters.step(recipe, drawn)
+        if watch is not None:
+            watch.end()
         parameters.write()
 
 

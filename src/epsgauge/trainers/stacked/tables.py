@@ -66,17 +66,17 @@ class Parameters:
             return [some.new_zeros((size, layer.n_parameters)) for layer in of]
 
         self._values, self._gradients, self._velocities = (tables(layers.trained) for _ in range(3))
-        fixed = tables(layers.frozen)
+        self._fixed = tables(layers.frozen)
         for layer, values, gradients in zip(layers.trained, self._values, self._gradients, strict=True):
             layer.bind(values, gradients)
-        for layer, values in zip(layers.frozen, fixed, strict=True):
+        for layer, values in zip(layers.frozen, self._fixed, strict=True):
             layer.bind(values, values)
-        self._trained = _views(layers.trained, self._values)
+        self.trained = _views(layers.trained, self._values)
         self.gradients = _views(layers.trained, self._gradients)
-        frozen = _views(layers.frozen, fixed)
+        frozen = _views(layers.frozen, self._fixed)
         for slot in range(size):
             model = models[slot] if slot < len(models) else models[0]  # a slot without a model computes as well
-            for view, p in zip(self._trained, _parameters(model, trained=True), strict=True):
+            for view, p in zip(self.trained, _parameters(model, trained=True), strict=True):
                 view[slot] = p
             for view, p in zip(frozen, _parameters(model, trained=False), strict=True):
                 view[slot] = p
@@ -84,8 +84,22 @@ class Parameters:
     def write(self) -> None:
         """Put the rows back into the modules."""
         for slot, model in enumerate(self._models):
-            for view, p in zip(self._trained, _parameters(model, trained=True), strict=True):
+            for view, p in zip(self.trained, _parameters(model, trained=True), strict=True):
                 p.copy_(view[slot])
+
+    def second(self, layers: Chain) -> list[Tensor]:
+        """Let another chain use these parameters, and give it tables of gradients of its own."""
+        tables = [gradients.new_zeros(gradients.shape) for gradients in self._gradients]
+        for layer, values, gradients in zip(layers.trained, self._values, tables, strict=True):
+            layer.bind(values, gradients)
+        for layer, values in zip(layers.frozen, self._fixed, strict=True):
+            layer.bind(values, values)
+        return tables
+
+    def products(self, tables: Sequence[Tensor]) -> Tensor:
+        """[K]: of each model's gradients with those of other tables."""
+        both = zip(self._gradients, tables, strict=True)
+        return sum((ours.mul(theirs).sum(1) for ours, theirs in both), start=tables[0].new_zeros(()))
 
     def step(self, recipe: Recipe | PlainRecipe, counts: Tensor) -> None:
         """One step of SGD, with momentum as torch defines it.

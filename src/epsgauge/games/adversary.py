@@ -1,0 +1,84 @@
+"""The `[adversary]` table of a plan: what the adversary sees and knows of a training, and what it may insert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from epsgauge.games.settings import GameSettings
+from epsgauge.trainers.watch import CHANNELS
+
+Preset = Literal["black-box", "hidden-state", "white-box"]
+PRESETS: dict[Preset, dict[str, str]] = {
+    "black-box": {"sees": "losses", "inserts": "record"},
+    "hidden-state": {"sees": "model", "inserts": "gradient"},
+    "white-box": {"sees": "updates", "inserts": "gradient"},
+}
+
+
+class AdversarySettings(BaseModel):
+    """A preset sets `sees` and `inserts`; one that is given beside it counts.
+
+    >>> AdversarySettings(preset="white-box")
+    AdversarySettings(sees='updates', inserts='gradient', start=None)
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    preset: Preset | None = Field(default=None, exclude=True, repr=False)
+    sees: Literal["losses", "model", "updates"] = "losses"  # model: the last one alone; updates: those of every step
+    inserts: Literal["record", "gradient"] = "record"  # gradient: ±C in a coordinate of its own, of no record
+
+    # the first weights of torch models; None: known where canaries = "auto"
+    start: Literal["known", "secret"] | None = None
+
+    @property
+    def watches(self) -> bool:
+        """Whether the trainer is given a watch."""
+        return self.sees != "losses"
+
+    def check_game(self, game: GameSettings) -> str | None:
+        """What is wrong with a game for this adversary, as a sentence."""
+        if self.watches and game.sees != "pair":
+            return f'adversary.sees = "{self.sees}" goes with game.sees = "pair", but got "{game.sees}". Remove it.'
+        if self.inserts == "gradient" and (game.challenge != "average" or game.pool_size is not None):
+            key = "challenge" if game.challenge != "average" else "pool_size"
+            return (
+                f'adversary.inserts = "gradient" needs no pairs of records, but got game.{key} = '
+                f'{getattr(game, key)!r}. Remove it, or use adversary.inserts = "record".'
+            )
+        return None
+
+    def check_attack(self, name: str, needs: Iterable[str]) -> str | None:
+        """What is wrong with a built-in attack for this adversary, as a sentence."""
+        wanted = next((sees for channel in needs if (sees := CHANNELS.get(channel)) not in (None, self.sees)), None)
+        if wanted is not None:
+            preset = next(preset for preset, keys in PRESETS.items() if keys["sees"] == wanted)
+            return (
+                f'audit.attack = "{name}" needs adversary.sees = "{wanted}", but got "{self.sees}". Use '
+                f'adversary.preset = "{preset}", or another attack.'
+            )
+        if self.inserts == "gradient" and "loss" in needs:
+            fits = "updates" if self.sees == "updates" else "displacement"
+            return (
+                f'audit.attack = "{name}" reads losses of records, which adversary.inserts = "gradient" does not have. '
+                f'Use attack = "{fits}".'
+            )
+        return None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("preset") not in PRESETS:
+            return values
+        return {**PRESETS[values["preset"]], **values}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> AdversarySettings:
+        if self.inserts == "gradient" and self.sees == "losses":
+            raise ValueError('inserts = "gradient" needs sees = "model" or "updates": a gradient has no loss')
+        if self.inserts == "record" and self.sees == "model":
+            raise ValueError('sees = "model" goes with inserts = "gradient": use sees = "updates" for records')
+        return self

@@ -1,0 +1,125 @@
+"""What a trainer shows the adversary who sees more than losses: `watch(step, update)` at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput
+from epsgauge.stats import checks
+from epsgauge.stats.arrays import Floats
+from epsgauge.stats.checks import positive
+
+Hook = Callable[[Any], None]  # of an optimizer of Opacus
+# Channels that a watch gives, and what the adversary of the plan must see for them.
+CHANNELS = {"llr": "updates", "alignment": "updates", "displacement": "model"}
+
+
+class Watch:
+    """Given to a `train` that takes `watch`. It keeps a few numbers of each update, and never the update.
+
+    Opacus: `optimizer.attach_step_hook(watch)`. Any other loop: `update = watch(step, update, max_grad_norm=C)` at
+    every step, with the sum of clipped gradients and noise, before the optimiser. Train with what it returns: a
+    gradient canary is added there, in place where that can be done.
+    """
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was seen: a training begins."""
+        self.n_steps = 0
+        self._last: float = -np.inf
+        self._live: Sequence[Any] | None = None  # parameters that Opacus trains in place
+
+    def __call__(
+        self,
+        step: Any,
+        update: Any = None,
+        *,
+        max_grad_norm: float | None = None,
+        divisor: float = 1.0,
+        gradients: Sequence[Any] | None = None,
+    ) -> Any:
+        """See one update, an array or a list of arrays, and say which to use.
+
+        `max_grad_norm` is the clipping norm. `divisor` is what the sum was divided by, where it is a mean. For canaries
+        that are records, `gradients` are those of each of `records` at the same parameters, in the form of the update.
+        """
+        if update is None:
+            return self.of(None)(step)  # a hook of Opacus gets the optimizer
+        if max_grad_norm is None:
+            raise InvalidInput(
+                "watch(step, update) needs max_grad_norm, the norm to which gradients are clipped, but got none. Call "
+                "watch(step, update, max_grad_norm=...)."
+            )
+        positive("max_grad_norm", max_grad_norm)
+        positive("divisor", divisor)
+        number = checks.one("step", checks.numbers("step", step))
+        if number <= self._last:
+            raise InvalidInput(
+                f"step must be above {self._last:g}, the last one that was shown, but got {number:g}. Call watch once "
+                "at every step, when the noise is in the update."
+            )
+        self._last = number
+        self.n_steps += 1
+        alone = not isinstance(update, (list, tuple))
+        used = self._see([update] if alone else list(update), float(max_grad_norm), float(divisor), gradients)
+        return used[0] if alone else used
+
+    def of(
+        self,
+        model: Any,
+        *,
+        loss: Callable[[Any, Any], Any] | None = None,
+        read: Callable[[Any], tuple[Any, Any]] | None = None,
+        after: Hook | None = None,
+    ) -> Hook:
+        """The hook for an optimizer of Opacus that trains `model`, which canaries that are records need.
+
+        `loss(outputs, labels)` is cross-entropy unless given. `read(points)` makes inputs and labels of points of the
+        data. `after` is a hook to call first: Opacus has one place for a hook, where its accountant counts steps.
+        """
+        from epsgauge.trainers.opacus_hook import hook
+
+        return hook(self, model, loss=loss, read=read, after=after)
+
+    def start(self, parameters: Any) -> None:
+        """The parameters before the first step, for an adversary who sees the last model."""
+
+    def end(self, parameters: Any) -> None:
+        """The parameters after the last step."""
+
+    def follow(self, parameters: Sequence[Any]) -> None:
+        """Parameters that are trained in place: what they are at the end can be read from them."""
+        if self._live is None:
+            self.start(parameters)
+        self._live = parameters
+
+    def channels(self) -> dict[str, Floats]:
+        """What was seen in a whole training, one number per pair in each channel."""
+        if not self.n_steps:
+            raise InvalidInput(
+                "a trainer that takes watch must call it at every step, but it was never called. Call "
+                "watch(step, update, max_grad_norm=...), or optimizer.attach_step_hook(watch) with Opacus."
+            )
+        found = self._found()
+        self._live = None
+        for name, values in found.items():
+            if not np.isfinite(values).all():
+                raise InvalidInput(
+                    f"channel {name} must be finite, but what the watch saw is not. The training may have diverged: "
+                    "try a smaller learning rate."
+                )
+        return found
+
+    def _see(
+        self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
+    ) -> list[Any]:
+        """Keep what is wanted of an update, and say which to use."""
+        raise NotImplementedError
+
+    def _found(self) -> dict[str, Floats]:
+        raise NotImplementedError
