@@ -7,10 +7,11 @@ from typing import Any
 from epsgauge.attacks.attack import Attack
 from epsgauge.attacks.difference import Difference
 from epsgauge.attacks.loss import Loss
+from epsgauge.attacks.margin import Margin
 from epsgauge.attacks.percentile import Percentile
 from epsgauge.references import one_of
 
-ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Percentile(), Loss(), Difference())}
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Percentile(), Loss(), Difference(), Margin())}
 
 
 def attack_of(value: Any) -> Attack:
