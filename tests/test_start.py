@@ -97,6 +97,7 @@ def test_a_group_starts_where_a_model_alone_does(module):
 def test_pretraining_is_done_once_and_says_the_same_again(module):
     trainer = DpSgd(**STILL, noise_multiplier=1.0, **PRETRAINED)
     first = [state(trainer.train(DATA, seed=seed)) for seed in (1, 2)]
+    trainer.without_noise().train(DATA, seed=1)
     assert len(module.calls) == 1
     network._pretrained.cache_clear()
     torch.manual_seed(99)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from epsgauge.errors import InvalidInput
+from epsgauge.references import plan_folder
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
@@ -154,7 +156,7 @@ class Network:
         with torch_seeded(streams(0).initialisation, x.device):
             model = self._built(x, y)
         if self.init == "pretrained":
-            before = _pretrained(self)
+            before = _pretrained(Network(**{name: getattr(self, name) for name in _DECIDE}), plan_folder())
             before.check_apart(x, y)
             starts.put(model, before.state, "what was pretrained")
         elif self.init != "fixed":
@@ -176,9 +178,13 @@ class Network:
         return n
 
 
+# The fields that decide a pretrained start.
+_DECIDE = ("model", "encoder", "n_classes", "device", *(f.name for f in fields(Network) if f.name.startswith("init")))
+
+
 @functools.lru_cache(maxsize=2)
-def _pretrained(trainer: Network) -> starts.Pretrained:
-    """Trained once per process, from the fixed start, without noise or clipping."""
+def _pretrained(trainer: Network, folder: Path | None) -> starts.Pretrained:
+    """Trained once per process, from the fixed start, without noise or clipping; `folder` is that of the plan."""
     x, y = trainer._tensors(starts.points(str(trainer.init_data)))
     if not len(x):
         raise InvalidInput(f"init_data {trainer.init_data} must give at least one point, but gave none.")
