@@ -40,6 +40,11 @@ def signals(n=6, m=3, r=9, *, adjacency="substitute", sees="pair", seed=0, value
     )
 
 
+def positive(seen):
+    """With losses above 0, as cross-entropies are."""
+    return replace(seen, channels={**seen.channels, "loss": np.abs(seen["loss"])})
+
+
 def swapped(seen):
     """z0 and z1 exchanged."""
     return replace(seen, channels={**seen.channels, "loss": seen["loss"][..., ::-1]})
@@ -57,7 +62,7 @@ def guesses_in_the_papers_words(seen, alpha):
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_the_columns_of_an_attacks_scores(name):
-    seen = signals(watched=True)
+    seen = positive(signals(watched=True))
     scores = ATTACKS[name].scores(seen)
     assert scores.model.tolist() == [m for m in seen.models for _ in range(3)]
     assert scores.pair.tolist() == [0, 1, 2] * 6
@@ -72,6 +77,21 @@ def test_attacks_by_name():
     sentence = "epsgauge.attacks.attack.Attack, but got 'percentil'. Did you mean \"percentile\"?"
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         attack_of("percentil")
+
+
+def test_the_margin_attack():
+    odds = np.random.default_rng(1).normal(0, 30, (6, 3, 2))  # −log p is from 1e-40 to 90
+    seen = replace(signals(), channels={"loss": np.logaddexp(0.0, -odds)})
+    margin = ATTACKS["margin"]
+    np.testing.assert_allclose(margin.score(seen), odds[..., 1] - odds[..., 0], rtol=1e-12)
+    np.testing.assert_allclose(margin.score(replace(seen, adjacency="add-remove")), odds[..., 1], rtol=1e-12)
+    np.testing.assert_allclose(margin.score(replace(seen, sees="z0")), -odds[..., 0], rtol=1e-12)
+    given = with_margin(signals(), odds)  # that the trainer gave, whatever its losses are
+    assert np.array_equal(margin.score(given), odds[..., 1] - odds[..., 0])
+    none = replace(seen, channels={"loss": np.zeros((6, 3, 2))})
+    assert np.isfinite(margin.score(replace(none, adjacency="add-remove"))).all()
+    with pytest.raises(InvalidInput, match=r"0 or more, but the smallest is -.*\. Use the attack loss or difference"):
+        margin.scores(signals())
 
 
 def test_what_loss_and_difference_score():
@@ -219,8 +239,8 @@ def test_scores_are_ranks():
 # attacks of one's own
 
 
-class Margin(Attack):
-    name = "margin"
+class Own(Attack):
+    name = "own"
     needs = ("margin",)
 
     def score(self, signals):
@@ -244,10 +264,10 @@ def with_margin(seen, margin):
 def test_an_attack_of_ones_own_has_a_name_and_a_score():
     seen = signals()
     margin = np.arange(36.0).reshape(6, 3, 2)
-    scores = Margin().scores(with_margin(seen, margin))
+    scores = Own().scores(with_margin(seen, margin))
     assert scores.score.tolist() == margin[..., 1].ravel().tolist()
-    assert Margin().sees(seen) == "sees the channel margin"
-    assert (Margin().axis, Margin().candidates(seen), Margin().percentile_of(0.5, seen)) == ("score", None, None)
+    assert Own().sees(seen) == "sees the channel margin"
+    assert (Own().axis, Own().candidates(seen), Own().percentile_of(0.5, seen)) == ("score", None, None)
     assert Powered(3.0).scores(seen).score.tolist() == (-(np.abs(seen["loss"][..., 1]) ** 3)).ravel().tolist()
 
 
@@ -256,6 +276,9 @@ def test_what_the_built_in_attacks_see_in_words():
     assert ATTACKS["loss"].sees(pair) == "black box: the loss of z1"
     assert ATTACKS["loss"].sees(z0) == "black box: the loss of z0 only"
     assert ATTACKS["difference"].sees(pair) == "black box: the losses of z0 and z1"
+    assert ATTACKS["margin"].sees(pair) == "black box: the margins of z0 and z1"
+    assert ATTACKS["margin"].sees(z0) == "black box: the margin of z0 only"
+    assert ATTACKS["margin"].sees(signals(adjacency="add-remove")) == "black box: the margin of z1"
     assert ATTACKS["percentile"].sees(pair) == "black box: the loss of z1 and 9 reference losses"
     assert ATTACKS["percentile"].sees(z0) == "black box: the loss of z0 only and 9 reference losses"
     for seen in (pair, z0):
@@ -268,7 +291,7 @@ def test_what_the_built_in_attacks_see_in_words():
 
 
 def scoring(value):
-    attack = Margin()
+    attack = Own()
     object.__setattr__(attack, "needs", ())
     object.__setattr__(attack, "score", lambda signals: value() if callable(value) else value)
     return lambda: attack.scores(signals())
@@ -278,25 +301,25 @@ def scoring(value):
     ("make", "sentence"),
     [
         (
-            lambda: Margin().scores(signals()),
-            "the attack margin needs the channel 'margin', but this run has only loss, reference. Let the trainer give "
+            lambda: Own().scores(signals()),
+            "the attack own needs the channel 'margin', but this run has only loss, reference. Let the trainer give "
             "it beside its losses, and run with a new --out.",
         ),
         (lambda: signals()["gradient"], "needs the channel 'gradient', but this run has only loss, reference."),
         (
-            lambda: Margin().scores(replace(signals(n=0), channels={})),
+            lambda: Own().scores(replace(signals(n=0), channels={})),
             "needs the channel 'margin', but no model of this run is done. Run it first.",
         ),
         (
             scoring(np.zeros(6)),
-            "the attack margin must give one score per pair, an array of shape (6, 3), but gave (6,).",
+            "the attack own must give one score per pair, an array of shape (6, 3), but gave (6,).",
         ),
         (
             scoring(np.where(np.arange(18).reshape(6, 3) == 4, np.nan, 0.0)),
-            "the attack margin must give finite scores, but 1 of 18 are not (the first is nan, of model 7, pair 1).",
+            "the attack own must give finite scores, but 1 of 18 are not (the first is nan, of model 7, pair 1).",
         ),
-        (scoring(lambda: 1 / 0), "the attack margin failed with ZeroDivisionError: division by zero."),
-        (scoring("high"), "the attack margin failed with ValueError: could not convert string to float: 'high'."),
+        (scoring(lambda: 1 / 0), "the attack own failed with ZeroDivisionError: division by zero."),
+        (scoring("high"), "the attack own failed with ValueError: could not convert string to float: 'high'."),
         (
             lambda: ATTACKS["loss"].threshold_at(5, signals()),
             "percentile goes with an attack that has percentiles, which loss has not, but got 5. Use threshold.",
@@ -326,14 +349,14 @@ def test_an_attack_from_a_name_a_reference_a_class_or_an_object(tmp_path, monkey
         assert found.scores(signals()).score.tolist() == ATTACKS["loss"].scores(signals()).score.tolist()
     assert attack_of("loss") is ATTACKS["loss"]
     assert attack_of(ATTACKS["percentile"]) is ATTACKS["percentile"]
-    assert isinstance(attack_of(Margin), Margin)
+    assert isinstance(attack_of(Own), Own)
     assert attack_of(Powered(3.0)) == Powered(3.0)
     for value, sentence in (
         ("my_attacks:mein", "attack = 'my_attacks:mein': my_attacks has no 'mein'. Did you mean \"mine\"?"),
         ("my_attacks:other", "extends epsgauge.attacks.attack.Attack, but got my_attacks:other."),
         (5, "extends epsgauge.attacks.attack.Attack, but got 5."),
         (Attack, "must have a text as its name, but has ''."),
-        (type("Fake", (Margin,), {"name": "loss"}), "must not be called 'loss', which is built in."),
+        (type("Fake", (Own,), {"name": "loss"}), "must not be called 'loss', which is built in."),
     ):
         with pytest.raises(InvalidInput, match=re.escape(sentence)):
             attack_of(value)

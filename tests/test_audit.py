@@ -547,3 +547,28 @@ def test_a_violation_by_an_estimate_says_that_it_proves_nothing(tmp_path):
     sentence = audit(scores, rule="same-data", verdict_method="exact", **claim).verdict.sentence
     assert sentence.startswith("Violation by an estimate, which proves nothing: ")
     assert "does not hold" not in sentence
+
+
+def test_scores_that_saturate_are_warned_about():
+    rng = np.random.default_rng(0)
+
+    def said(scores, **settings):
+        ins, outs = scores
+        table = Scores.from_in_out(ins, outs, adjacency="substitute")
+        return [w for w in audit(table, **settings).warnings if "judged" in w]
+
+    fine = rng.normal(1, 1, 60), rng.normal(0, 1, 60)
+    assert said(fine) == []
+    few = said((np.minimum(fine[0], 2.0), np.minimum(fine[1], 2.0)))  # less than a third
+    assert few == []
+    (equal,) = said((np.minimum(fine[0], 0.5), np.minimum(fine[1], 0.5)), rule="given", threshold=0.4)
+    n = int(np.count_nonzero(np.concatenate(fine) >= 0.5))
+    assert equal == (
+        f"{n} of 120 judged scores are equal (0.5): the attack cannot tell these guesses apart. Use one that does not "
+        "saturate, such as margin, or points that it tells apart."
+    )
+    assert said((fine[0] > 0.5, fine[1] > 0.5), rule="given", threshold=0.5) == []  # guesses, not scores
+    for threshold, guess in ((-99.0, 1), (99.0, 0)):
+        (always,) = said(fine, rule="given", threshold=threshold)
+        assert always.startswith(f"The rule guesses {guess} for all 120 judged pairs, so that it shows nothing.")
+        assert always.endswith("or use another attack, such as margin.")

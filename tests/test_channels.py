@@ -38,8 +38,8 @@ def here(a_plan, out, **kw):
     return run(a_plan, out=out, executor=InProcess(), **kw)
 
 
-class Margin(Attack):
-    name = "margin"
+class Own(Attack):
+    name = "own"
     meaning = "the margin of z1 over that of z0"
     needs = ("margin",)
 
@@ -79,14 +79,14 @@ def test_what_a_trainer_gives_comes_back_and_can_be_attacked(tmp_path, use):
     plain = here(plan("fast:Mean"), tmp_path / "plain").signals()
     assert list(plain.channels) == ["loss", "reference"]
     assert plain["loss"].tobytes() == signals["loss"].tobytes()
-    scores = attack_of(Margin).scores(signals)
+    scores = attack_of(Own).scores(signals)
     difference = ATTACKS["difference"].scores(signals)
     np.testing.assert_allclose(scores.score, difference.score, rtol=0, atol=1e-12)
     assert audit(scores, rule="given", threshold=0.0).judged.tally == (
         audit(difference, rule="given", threshold=0.0).judged.tally
     )
-    with pytest.raises(InvalidInput, match="the attack margin needs the channel 'margin', but this run has only loss"):
-        Margin().scores(plain)
+    with pytest.raises(InvalidInput, match="the attack own needs the channel 'margin', but this run has only loss"):
+        Own().scores(plain)
 
 
 def test_there_is_no_z0_in_an_add_remove_game(tmp_path):
@@ -94,8 +94,8 @@ def test_there_is_no_z0_in_an_add_remove_game(tmp_path):
     for name in ("loss", "margin", "queries"):
         assert np.isnan(signals[name][:, :, 0]).all()
         assert np.isfinite(signals[name][:, :, 1]).all()
-    with pytest.raises(InvalidInput, match="the attack margin must give finite scores, but 16 of 16 are not"):
-        Margin().scores(signals)
+    with pytest.raises(InvalidInput, match="the attack own must give finite scores, but 16 of 16 are not"):
+        Own().scores(signals)
 
 
 def test_a_trial_and_a_ranking_read_the_losses_alone(tmp_path):

@@ -216,11 +216,27 @@ def test_a_frozen_part_stays(mine):
 def test_losses_are_cross_entropies_of_the_model():
     trainer = Sgd(epochs=30, batch_size=8)
     model = trainer.train(DATA, seed=0)
-    scores = model(torch.from_numpy(X)).detach().double()
-    expected = -torch.log_softmax(scores, 1)[torch.arange(N), torch.from_numpy(Y)]
-    np.testing.assert_allclose(trainer.losses(model, DATA), expected.numpy(), rtol=1e-12)
+    scores = model(torch.from_numpy(X)).detach().numpy().astype(np.longdouble)
+    expected = np.log(np.exp(scores - scores[np.arange(N), Y][:, None]).sum(axis=1))
+    np.testing.assert_allclose(trainer.losses(model, DATA), expected.astype(np.float64), rtol=1e-12)
     assert trainer.losses(model, DATA).mean() < 0.3 < np.log(10)  # it has learnt
     assert trainer.losses(model, (X[:0], Y[:0])).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "trainer", [Sgd(model="logistic"), DpSgd(model="logistic", batch_size=20, noise_multiplier=1.0)]
+)
+def test_losses_do_not_saturate_where_a_model_is_sure(trainer):
+    model = trainer.train(DATA, seed=0)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        model[0].bias[1] = 60.0
+        model[0].weight[1, 0] = 1.0
+    loss = trainer.losses(model, (X, np.ones(N, np.int64)))  # 1e-26, which a cross-entropy in float64 calls 0
+    margins = -loss - np.log(-np.expm1(-loss))
+    np.testing.assert_allclose(margins, np.float32(60) + X[:, 0] - np.log(9), rtol=1e-6)
+    assert len(np.unique(loss)) == N
 
 
 def test_datasets_and_arrays_are_the_same():
@@ -386,6 +402,22 @@ def test_a_classifier_gives_the_log_loss_of_each_point():
     model = trainer.train((x, Y), seed=0)
     assert model.C == 10.0
     assert trainer.losses(model, (x, Y)).mean() == pytest.approx(log_loss(Y, model.predict_proba(x)), rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "liblinear"])
+def test_a_classifiers_losses_do_not_saturate(solver):
+    trainer = Classifier(settings={"C": 100.0, "solver": solver})
+    x = np.concatenate([X[:, :2] - 10, X[:, :2] + 10]).astype(np.float64)
+    y = np.repeat([0, 1], N)
+    model = trainer.train((x, y), seed=0)
+    loss = trainer.losses(model, (9 * x, y))  # a probability of 1 in floats
+    assert (loss > 0).all()
+    assert len(np.unique(loss)) == 2 * N
+    margin = -np.log(np.expm1(loss))
+    np.testing.assert_allclose(margin, np.where(y == 1, 1, -1) * model.decision_function(9 * x), rtol=1e-9)
+    wrong = trainer.losses(model, (9 * x, 1 - y))
+    assert wrong.max() == pytest.approx(-np.log(trainer.smallest_probability))
+    assert trainer.losses(model, (x[:1], np.array([7])))[0] == pytest.approx(-np.log(trainer.smallest_probability))
 
 
 def test_a_classifier_is_seeded():

@@ -8,12 +8,13 @@ from epsgauge.attacks.attack import Attack
 from epsgauge.attacks.difference import Difference
 from epsgauge.attacks.displacement import Displacement
 from epsgauge.attacks.loss import Loss
+from epsgauge.attacks.margin import Margin
 from epsgauge.attacks.percentile import Percentile
 from epsgauge.attacks.rehearsed import Rehearsed
 from epsgauge.attacks.updates import Updates
 from epsgauge.references import one_of
 
-_ALL = (Percentile(), Loss(), Difference(), Rehearsed(), Updates(), Displacement())
+_ALL = (Percentile(), Loss(), Difference(), Margin(), Rehearsed(), Updates(), Displacement())
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
-from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, unpromised
+from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, saturated, unpromised
 from epsgauge.auditing.claim import Promises, promises
 from epsgauge.auditing.control import Control, control_of
 from epsgauge.auditing.declared import facts_of, failing, level_lost
@@ -330,6 +330,7 @@ def _assembled(case: _Case) -> Audit:
     warnings = (
         *said,
         *failures(evidence.failed, run),
+        *saturated(evidence),
         *case.promised.notes,
         *of_rows(posterior, rows, settings.level),
         *(() if run is None else run.notes),

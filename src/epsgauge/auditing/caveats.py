@@ -60,6 +60,25 @@ def failures(judged: Sequence[Failed], run: Run | None) -> list[str]:
     return out
 
 
+def saturated(evidence: Evidence) -> tuple[str, ...]:
+    """Scores that cannot tell models apart. Two values are no scores but guesses, and all that there is."""
+    values, times = np.unique(evidence.scores.score, return_counts=True)
+    n, most = len(evidence.scores), int(times.max())
+    if len(values) > 2 and 3 * most >= n:
+        return (
+            f"{most} of {n} judged scores are equal ({values[times.argmax()]:.4g}): the attack cannot tell these "
+            "guesses apart. Use one that does not saturate, such as margin, or points that it tells apart.",
+        )
+    t = evidence.tally
+    always = 1 if t.tn + t.fn == 0 else 0 if t.tp + t.fp == 0 else None
+    if always is None:
+        return ()
+    return (
+        f"The rule guesses {always} for all {n} judged pairs, so that it shows nothing. Choose it on more models "
+        "(fit_models), or use another attack, such as margin.",
+    )
+
+
 def of_rows(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -> tuple[str, ...]:
     """Where several bounds are guaranteed, the guaranteed low end is that of the highest."""
     low = {row.method: row.low for row in rows}

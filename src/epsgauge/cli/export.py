@@ -15,7 +15,8 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The .csv, .npz or .parquet file to write.")],
     attack: Annotated[
-        str | None, typer.Option(help="percentile, loss, difference or your own as module:attr. [default: the plan's]")
+        str | None,
+        typer.Option(help="percentile, loss, difference, margin or your own as module:attr. [default: the plan's]"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

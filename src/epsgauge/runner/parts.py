@@ -126,7 +126,9 @@ def part_of(kind: str, value: Any) -> Part:
     can_be_found = owner.__module__ not in UNNAMED_MODULES and "<locals>" not in owner.__qualname__
     settings: dict[str, Any] = {}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        settings = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
+        given = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
+        unset = {f.name for f in dataclasses.fields(value) if f.metadata.get("later") and given[f.name] == f.default}
+        settings = {name: setting for name, setting in given.items() if name not in unset}
     elif owner is not value:
         can_be_found = False  # nobody knows how it was made
     if can_be_found and all(

@@ -27,6 +27,7 @@ from epsgauge.references import beside, search_in, users_code
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
 from epsgauge.stats.arrays import Ints
+from epsgauge.trainers.known_start import with_known_start
 from epsgauge.trainers.protocol import (
     Accountable,
     Group,
@@ -40,7 +41,6 @@ from epsgauge.trainers.protocol import (
     trains_with,
     without_noise,
 )
-from epsgauge.trainers.start import with_known_start
 
 
 @dataclass(frozen=True, eq=False)

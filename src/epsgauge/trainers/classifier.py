@@ -6,17 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.references import is_reference, load
 from epsgauge.stats import checks
-from epsgauge.stats.arrays import Floats
+from epsgauge.stats.arrays import Bools, Floats
 from epsgauge.trainers.points import Column, labelled
 
 
 @dataclass(frozen=True, kw_only=True)
 class Classifier:
-    """A point's loss is −log of the probability that the classifier gives to its label.
+    """A point's loss is −log of the probability that the classifier gives to its label, computed from its log-odds.
 
     A probability below `smallest_probability` counts as that, so that the loss is finite where a forest or a
     neighbour rule is certain and wrong; so does a label that the classifier never saw.
@@ -54,8 +55,8 @@ class Classifier:
                 f"predict_proba of {self.estimator} must give each of {len(x)} points a probability for each of the "
                 f"{len(classes)} classes of classes_, but got shape {given.shape}."
             )
-        of_label = np.where(y[:, None] == classes[None, :], given, 0.0).sum(axis=1)
-        out: Floats = -np.log(np.clip(of_label, self.smallest_probability, 1.0))
+        margins = _margins(_scores(model, _flat(x), given), y[:, None] == classes[None, :])
+        out: Floats = np.minimum(np.logaddexp(0.0, -margins), -np.log(self.smallest_probability))
         return out
 
     def _built(self) -> Any:
@@ -80,6 +81,29 @@ class Classifier:
 def _flat(x: Column) -> Column:
     """As scikit-learn wants them: a row per point, or texts as they are."""
     return x.reshape(len(x), -1) if x.ndim > 2 else x
+
+
+def _scores(model: Any, x: Column, probabilities: Floats) -> Floats:
+    """Logarithms of the probabilities, up to a number for each point.
+
+    Those of the decision function where it has them: a probability near 1 has lost what tells it from 1.
+    """
+    with np.errstate(divide="ignore"):
+        logarithms: Floats = np.log(probabilities)
+    if not hasattr(model, "decision_function"):
+        return logarithms
+    decided = np.asarray(model.decision_function(x), dtype=np.float64)
+    if decided.ndim == 1:
+        decided = np.stack([np.zeros_like(decided), decided], axis=1)
+    same = decided.shape == probabilities.shape and np.allclose(softmax(decided, axis=1), probabilities, atol=1e-9)
+    return decided if same else logarithms
+
+
+def _margins(scores: Floats, labels: Bools) -> Floats:
+    """log p − log(1 − p) of each point's label; −∞ of a label that is none of the classes."""
+    own, others = (logsumexp(np.where(which, scores, -np.inf), axis=1) for which in (labels, ~labels))
+    out: Floats = own - others
+    return out
 
 
 def _seed(model: Any, seed: int) -> None:

@@ -65,7 +65,7 @@ class DpSgd(Network):
 
         start, batches, noise = streams(seed)
         with torch_seeded(start, x.device):
-            model = self._built(x, y)
+            model = self._started(x, y)
             opacus_engine.fit(
                 model,
                 x,

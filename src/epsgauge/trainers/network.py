@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from epsgauge.errors import InvalidInput
+from epsgauge.references import plan_folder
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
-from epsgauge.trainers import models, optimisers
+from epsgauge.trainers import models, optimisers, torch_engine
+from epsgauge.trainers import start as starts
 from epsgauge.trainers.protocol import Group
 from epsgauge.trainers.recipe import Recipe
 from epsgauge.trainers.stacked.chain import chain, supports
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 
 # Points that are evaluated at once.
 CHUNK = 4096
+# Of a field that came later: where it has its default, a plan is the one that it was before.
+LATER = {"later": True}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +57,11 @@ class Network:
     n_classes: int = 10  # of the built-in models
     device: str = "cpu"  # "cpu", "cuda" or "mps"
     engine: str = "auto"  # "stacked" trains many models at once; "auto" does where it can
+    init: str = field(default="random", metadata=LATER)  # one of start.NAMES, or the path of saved weights
+    init_data: str | None = field(default=None, metadata=LATER)  # of "pretrained": "module:attr", gives the points
+    init_epochs: int = field(default=20, metadata=LATER)
+    init_batch_size: int = field(default=100, metadata=LATER)
+    init_learning_rate: float = field(default=0.1, metadata=LATER)
 
     ENGINES: ClassVar[tuple[str, ...]] = ("auto", "stacked")
 
@@ -58,10 +69,13 @@ class Network:
         models.check_name(self.model)
         models.check_settings(self.model, encoder=self.encoder, n_classes=self.n_classes)
         physical = () if self.physical_batch is None else (("physical_batch", 1),)
-        for name, least in (("epochs", 1), ("batch_size", 1), ("n_classes", 2), *physical):
+        starting = (("init_epochs", 1), ("init_batch_size", 1))
+        for name, least in (("epochs", 1), ("batch_size", 1), ("n_classes", 2), *physical, *starting):
             value = getattr(self, name)
             checks.within(name, value, f"{least} or more", np.asarray(checks.counts(name, value) >= least))
         positive("learning_rate", self.learning_rate)
+        positive("init_learning_rate", self.init_learning_rate)
+        starts.check(self.init, self.init_data)
         if self.engine not in self.ENGINES:
             raise InvalidInput(f"engine must be one of {', '.join(self.ENGINES)}, but got {self.engine!r}.")
         momentum = checks.numbers("momentum", self.momentum)
@@ -75,11 +89,11 @@ class Network:
     def losses(self, model: nn.Module, points: Any) -> Floats:
         """The cross-entropy of each point, with the model in eval mode.
 
-        The scores are float32; the loss is computed from them in float64, so that losses near 0 stay apart.
+        The scores are float32; the loss is computed in float64 from the point's margin, so that losses near 0 stay
+        apart and the margin can be had from them.
         """
         x, y = self._tensors(points)
         import torch
-        from torch.nn.functional import cross_entropy
 
         models.check_fit(model, self.model, x, y)
         if not len(x):
@@ -88,10 +102,10 @@ class Network:
         chunk = self.physical_batch or CHUNK
         with torch.no_grad():
             parts = [
-                cross_entropy(model(some).cpu().double(), labels.cpu(), reduction="none")
+                _margins(model(some).cpu().double(), labels.cpu())
                 for some, labels in zip(torch.split(x, chunk), torch.split(y, chunk), strict=True)
             ]
-        out: Floats = torch.cat(parts).numpy()
+        out: Floats = np.logaddexp(0.0, -torch.cat(parts).numpy())
         return out
 
     def group(self, points: Any, *, size: int) -> Group | None:
@@ -126,7 +140,7 @@ class Network:
         models = []
         for (x, y), own in zip(points, each, strict=True):
             with torch_seeded(own.initialisation, x.device):
-                models.append(self._built(x, y))
+                models.append(self._started(x, y))
         records = [self._tensors(w.records) if isinstance(w, RecordCanaries) else None for w in watches or ()]
         constants = self._constants(size)
         fit_many(models, points, constants, streams=each, group=group, watches=watches, records=records)
@@ -148,6 +162,20 @@ class Network:
             x = x.float().flatten(1) if x.ndim > 1 else x.float()[:, None]
         return x, y
 
+    def _started(self, x: torch.Tensor, y: torch.Tensor) -> nn.Module:
+        """A new model where its training starts; what torch's generator gives decides only a random start."""
+        if self.init == "random":
+            return self._built(x, y)
+        with torch_seeded(streams(0).initialisation, x.device):
+            model = self._built(x, y)
+        if self.init == "pretrained":
+            before = _pretrained(Network(**{name: getattr(self, name) for name in _DECIDE}), plan_folder())
+            before.check_apart(x, y)
+            starts.put(model, before.state, "what was pretrained")
+        elif self.init != "fixed":
+            starts.put(model, starts.saved(self.init), self.init)
+        return model
+
     def _built(self, x: torch.Tensor, y: torch.Tensor) -> nn.Module:
         """A new model that fits the points, on the device, ready to be trained."""
         made = models.build(self.model, n_features=int(x.shape[-1]), n_classes=self.n_classes, encoder=self.encoder)
@@ -161,3 +189,36 @@ class Network:
         if n == 0:
             raise InvalidInput("data must have at least one point, but got none.")
         return n
+
+
+# The fields that decide a pretrained start.
+_DECIDE = ("model", "encoder", "n_classes", "device", *(f.name for f in fields(Network) if f.name.startswith("init")))
+
+
+@functools.lru_cache(maxsize=2)
+def _pretrained(trainer: Network, folder: Path | None) -> starts.Pretrained:
+    """Trained once per process, from the fixed start, without noise or clipping; `folder` is that of the plan."""
+    x, y = trainer._tensors(starts.points(str(trainer.init_data)))
+    if not len(x):
+        raise InvalidInput(f"init_data {trainer.init_data} must give at least one point, but gave none.")
+    initial, batches, _ = streams(0)
+    with torch_seeded(initial, x.device):
+        model = trainer._built(x, y)
+        torch_engine.fit(
+            model,
+            x,
+            y,
+            epochs=trainer.init_epochs,
+            batch_size=trainer.init_batch_size,
+            learning_rate=trainer.init_learning_rate,
+            batches=np.random.default_rng(batches),
+        )
+    state = {name: value.detach().cpu().numpy() for name, value in model.state_dict().items()}
+    return starts.Pretrained(state, starts.fingerprints(x, y))
+
+
+def _margins(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """log p − log(1 − p) of each label: its score over the logarithm of the sum of all others' exponentials."""
+    own = scores.gather(1, labels[:, None])
+    others = scores.scatter(1, labels[:, None], float("-inf")).logsumexp(1)
+    return own[:, 0] - others

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.stats.arrays import Floats
-from epsgauge.trainers import start
+from epsgauge.trainers.known_start import knowing_start
 from epsgauge.trainers.watch import Watch
 
 # One loss per point; or channels by their names, with these losses as "loss". A channel with one row for each point is
@@ -131,88 +131,6 @@ def has_noise_switch(trainer: Trainer | Observer) -> bool:
     return dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}
 
 
-def without_noise(self) -> Any: ...
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Group:
-    """Shapes of a group of models that are trained together: they do not depend on the models that are in it."""
-
-    size: int
-    width: int  # of a padded batch
-
-
-@runtime_checkable
-class Many(Protocol):
-    """Can train the models of a group together; a model comes out the same whoever else is in its group.
-
-    `group` is asked once, when a run is created, with some points; None means one at a time. In `train_many` a data set
-    that is None keeps its slot, and no model of it is wanted. A `train_many` that takes `watches` gets one for each
-    model where the plan's adversary has them.
-    """
-
-    def group(self, points: Any, *, size: int) -> Group | None: ...
-
-    def train_many(self, datas: Sequence[Any], *, seeds: Sequence[int], size: int, group: Group) -> Sequence[Any]: ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Function:
-    """A plain function `observe(data, points, *, seed) -> losses` as an observer."""
-
-    function: Any
-
-    def observe(self, data: Any, points: Any, *, seed: int, **more: Any) -> Seen:
-        seen: Seen = self.function(data, points, seed=seed, **more)
-        return seen
-
-
-def as_trainer(thing: Any, name: str) -> Trainer | Observer:
-    """`thing` if it can train; a function becomes an observer."""
-    if isinstance(thing, (Trainer, Observer)) and not isinstance(thing, type):
-        return thing
-    if inspect.isfunction(thing):
-        return Function(thing)
-    raise InvalidInput(
-        f"trainer {name} must have train(data, *, seed) and losses(model, points), or observe(data, points, *, seed), "
-        f"but {type(thing).__name__} has not."
-    )
-
-
-def takes(function: Any, keyword: str) -> bool:
-    """Whether a function can be called with this keyword."""
-    parameters = inspect.signature(function).parameters.values()
-    return any(p.name == keyword or p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-def trains_with(trainer: Trainer | Observer, keyword: str) -> bool:
-    """Whether its training takes this keyword."""
-    if isinstance(trainer, Function):
-        return takes(trainer.function, keyword)
-    return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, keyword)
-
-
-def knows_size(trainer: Trainer | Observer) -> bool:
-    """Whether it computes its constants from the nominal size, and not from the data that it is given."""
-    return trains_with(trainer, "size")
-
-
-def has_noise_switch(trainer: Trainer | Observer) -> bool:
-    """Whether it can be had without its noise."""
-    if isinstance(trainer, Quietable):
-        return True
-    return dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}
-
-
-def can_be_quiet(trainer: Trainer | Observer) -> bool:
-    """Whether it can be had without its noise."""
-    return isinstance(trainer, Quietable) or _has_noise_multiplier(trainer)
-
-
-def _has_noise_multiplier(trainer: Trainer | Observer) -> bool:
-    return dataclasses.is_dataclass(trainer) and "noise_multiplier" in {f.name for f in dataclasses.fields(trainer)}
-
-
 def without_noise(trainer: Trainer | Observer, name: str) -> Trainer | Observer:
     """The same trainer with no noise, for a control."""
     if isinstance(trainer, Quietable):
@@ -247,7 +165,7 @@ def observed(
     """What is seen of a model trained on `data`, by channel and checked; "loss" is its loss on each of `points`."""
 
     def once() -> dict[str, Floats]:
-        with start.known_start() if known_start else nullcontext():
+        with knowing_start() if known_start else nullcontext():
             return _observed(trainer, data, points, n_points, seed=seed, size=size, watch=watch)
 
     had_torch = "torch" in sys.modules

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from epsgauge.trainers import torch_engine
 from epsgauge.trainers.network import Network
-from epsgauge.trainers.optimisers import made
 from epsgauge.trainers.stacked.plain import PlainRecipe
 from epsgauge.trainers.streams import streams, torch_seeded
 
@@ -29,26 +29,22 @@ class Sgd(Network):
         n = self._nominal(x, size)
         if self.engine == "stacked":
             return self._alone(data, seed=seed, size=n)
-        import torch
-        from torch.nn.functional import cross_entropy
-
         start, batches, _ = streams(seed)
-        rng = np.random.default_rng(batches)
         with torch_seeded(start, x.device):
-            model = self._built(x, y)
-            optimiser = made(
-                self.optimiser, model.parameters(), learning_rate=self.learning_rate, momentum=self.momentum
+            model = self._started(x, y)
+            torch_engine.fit(
+                model,
+                x,
+                y,
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                learning_rate=self.learning_rate,
+                batches=np.random.default_rng(batches),
+                size=n,
+                momentum=self.momentum,
+                optimiser=self.optimiser,
+                physical_batch=self.physical_batch,
             )
-            for _epoch in range(self.epochs):
-                for batch in np.array_split(rng.permutation(len(x)), math.ceil(n / self.batch_size)):
-                    if not len(batch):  # fewer points than batches
-                        continue
-                    optimiser.zero_grad()
-                    index = torch.from_numpy(batch).to(x.device)
-                    for piece in torch.split(index, self.physical_batch or len(batch)):
-                        share = len(piece) / len(batch)  # of the mean over the batch
-                        (share * cross_entropy(model(x[piece]), y[piece])).backward()  # type: ignore[no-untyped-call]
-                    optimiser.step()
         return model.eval()
 
     def _constants(self, n: int) -> PlainRecipe:
