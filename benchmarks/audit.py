@@ -32,7 +32,7 @@ class Noisy:
         ids = np.asarray(points[0])
         return np.random.default_rng(seed).normal(size=len(ids)) - np.isin(ids, list(members))
 for m in (1, 10):
-    game = {"train_size": 50, "reference_size": 99, "pairs_per_model": m}
+    game = {"train_size": 50, "reference_size": 99, "pairs_per_model": m, "challenge": "average"}
     data = {"use": "zeros", "size": 400}
     plan = eg.Plan(name=f"m{m}", n_models=int(sys.argv[1]), data=data, trainer=Noisy(), game=game)
     eg.run(plan, out=f"{sys.argv[2]}/m{m}", executor=InProcess())

@@ -58,7 +58,7 @@ class Work:
 
 def plan(n_models: int, work: Work) -> Plan:
     trainer = {"use": "runner:Work", **asdict(work)}
-    game = {"train_size": 100, "reference_size": 100}
+    game = {"train_size": 100, "reference_size": 100, "challenge": "average"}
     rule = {"attack": "loss", "rule": "given", "threshold": 0.0}
     return Plan(
         name="b", n_models=n_models, data="runner:data", trainer=trainer, game=game, audit=rule, folder=HERE.parent
@@ -156,7 +156,7 @@ def print_overhead(found: dict[int, list[Round]], n_models: int) -> None:
 def fill(folder: Path, n_stored: int) -> dict[str, np.ndarray]:
     """A run of `n_stored` models with 100 pairs each, written as the runner writes it."""
     rng, m = np.random.default_rng(0), PAIRS
-    game = {"train_size": 1000, "pairs_per_model": m, "reference_size": REFERENCE}
+    game = {"train_size": 1000, "pairs_per_model": m, "reference_size": REFERENCE, "challenge": "average"}
     plan = Plan(name="b", n_models=n_stored, data="digits", trainer="sgd", game=game)
     arrays = {
         "bits": rng.integers(0, 2, size=(n_stored, m)),

@@ -49,7 +49,7 @@ def a_run(out: Path) -> None:
         n_models=FIT + JUDGED,
         data={"use": "zeros", "size": 400},
         trainer=Losses(),
-        game={"train_size": 20, "reference_size": 199},
+        game={"train_size": 20, "reference_size": 199, "challenge": "average"},
         audit={"attack": "percentile", "fit_models": FIT, "claimed_eps": 1.0, "claimed_delta": 1e-5,
                "claimed_adjacency": "substitute"},
     )  # fmt: skip

@@ -120,7 +120,7 @@ def test_streams_are_separate_and_depend_on_seed_branch_and_index():
 def test_the_bit_changes_no_other_stream():
     """Model i of two games that differ only in the number of pairs has the same training seed."""
     points = points_of()
-    a = GameSettings(train_size=40, pairs_per_model=1, reference_size=20)
+    a = GameSettings(train_size=40, pairs_per_model=1, challenge="average", reference_size=20)
     b = GameSettings(train_size=40, pairs_per_model=9, reference_size=20)
     assert draw(a, roles_of(a, points), 5, 3).seed == draw(b, roles_of(b, points), 5, 3).seed
 
@@ -132,7 +132,7 @@ def test_orientation_of_an_overfit_model(sees, adjacency):
     if sees == "z0" and adjacency == "add-remove":
         pytest.skip("there is no z0 in an add-remove game")
     more = {"base": "resampled", "pairs": "fresh", "sees": "z0"} if sees == "z0" else {}
-    game = GameSettings(train_size=40, adjacency=adjacency, reference_size=20, **more)
+    game = GameSettings(train_size=40, adjacency=adjacency, challenge="average", reference_size=20, **more)
     points = points_of()
     roles = roles_of(game, points)
     played = [experiment(game, Memoriser(), points, roles, 0, i) for i in range(60)]
@@ -182,7 +182,7 @@ def test_a_trainer_that_fails_is_an_outcome_with_its_bit():
         def losses(self, model, points):
             return np.zeros(3)
 
-    game, points = GameSettings(train_size=40, reference_size=20), points_of()
+    game, points = GameSettings(train_size=40, challenge="average", reference_size=20), points_of()
     roles = roles_of(game, points)
     good = experiment(game, Memoriser(), points, roles, 0, 2)
     for trainer, text in (
@@ -202,7 +202,7 @@ def test_duplicates_go_by_content():
     points = points_of(100)
     twice = Arrays(tuple(np.concatenate([c, c[:30]]) for c in points.columns))
     assert len(first_of_each(twice.keys())) == 100
-    game = GameSettings(train_size=60, reference_size=20)
+    game = GameSettings(train_size=60, challenge="average", reference_size=20)
     roles = roles_of(game, twice)
     used = np.concatenate([roles.reference, roles.base, roles.pool])
     assert len({bytes(k) for k in twice.keys()[used]}) == len(used) == 100
@@ -246,7 +246,7 @@ def test_map_style_data_is_given_as_a_subset():
     ],
 )
 def test_too_few_points(changes, sentence):
-    game = GameSettings(**{"train_size": 40, "reference_size": 20, **changes})
+    game = GameSettings(**{"train_size": 40, "reference_size": 20, "challenge": "average", **changes})
     with pytest.raises(InvalidInput, match=sentence):
         roles_of(game, points_of())
 
@@ -296,7 +296,7 @@ def test_a_function_is_told_the_nominal_size():
         seen.append((len(data[0]), size))
         return np.zeros(len(points[0])) + np.arange(len(points[0]))
 
-    game = GameSettings(train_size=40, adjacency="add-remove", reference_size=20)
+    game = GameSettings(train_size=40, adjacency="add-remove", challenge="average", reference_size=20)
     points = points_of()
     trainer = as_trainer(observe, "observe")
     for index in range(12):

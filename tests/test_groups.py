@@ -25,7 +25,7 @@ def plan(trainer="dpsgd", *, n_models=7, adjacency="substitute", **more):
         n_models=n_models,
         data="digits",
         trainer={**TRAINERS[trainer], **more},
-        game={"train_size": 60, "reference_size": 15, "adjacency": adjacency},
+        game={"train_size": 60, "reference_size": 15, "challenge": "average", "adjacency": adjacency},
         audit={"attack": "loss", "fit_models": 2},
     )
 

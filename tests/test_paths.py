@@ -52,7 +52,7 @@ def test_a_dataset_gives_the_signals_of_its_arrays(tmp_path, monkeypatch):
     common = {
         "n_models": 3,
         "trainer": {"use": "dpsgd", "model": "logistic", "epochs": 1, "batch_size": 20, "noise_multiplier": 1.0},
-        "game": {"train_size": 60, "reference_size": 20, "adjacency": "add-remove"},
+        "game": {"train_size": 60, "reference_size": 20, "challenge": "average", "adjacency": "add-remove"},
         "audit": {"attack": "loss", "fit_models": 1},
     }
     runs = [
@@ -73,7 +73,7 @@ def test_a_large_reference_set_is_kept_as_a_sketch(tmp_path):
         n_models=4,
         data={"use": "zeros", "size": 3000},
         trainer={"use": "laplace", "eps": 1.0},
-        game={"train_size": 10, "reference_size": 2500},
+        game={"train_size": 10, "reference_size": 2500, "challenge": "average"},
         audit={"fit_models": 1},
     )
     assert run.signals()["reference"].shape == (4, 1000)
@@ -168,7 +168,7 @@ def test_runs_with_one_seed_are_compared_on_models_that_had_no_say(tmp_path):
     runs = [played(tmp_path / str(k), **{**PLAN, "n_models": 60 + k}) for k in (0, 1)]
     found = eg.compare(runs)
     assert [set(r.audit.judged.judged.models) for r in found.runs] == [set(range(20, 60)), set(range(20, 61))]
-    other = played(tmp_path / "z", **{**PLAN, "game": {"train_size": 20, "reference_size": 10}})
+    other = played(tmp_path / "z", **{**PLAN, "game": {"train_size": 20, "reference_size": 10, "challenge": "average"}})
     with pytest.raises(eg.InvalidInput, match="must have one challenge, but have explicit, average"):
         eg.compare([runs[0], other])
 

@@ -21,7 +21,7 @@ PLAN = {
     "n_models": 60,
     "data": {"use": "zeros", "size": 50},
     "trainer": {"use": "laplace", "eps": 1.0},
-    "game": {"train_size": 20, "reference_size": 10},
+    "game": {"train_size": 20, "reference_size": 10, "challenge": "average"},
 }
 
 
@@ -50,7 +50,10 @@ class Mine:
         ),
         ({"game": {"train_size": 20, "challenge": "worst"}}, 'game: challenge = "worst" needs pool_size'),
         ({"game": {"train_size": 20, "challenge": "explicit"}}, 'game: challenge = "explicit" needs the key canaries'),
-        ({"game": {"train_size": 20, "canaries": "digits"}}, 'game: canaries goes with challenge = "explicit"'),
+        (
+            {"game": {"train_size": 20, "challenge": "average", "canaries": "digits"}},
+            'game: canaries goes with challenge = "explicit"',
+        ),
         ({"game": {"train_size": 3, "pairs_per_model": 3}}, "pairs_per_model must be below train_size = 3"),
         ({"game": {"train_size": 20, "sees": "z0"}}, 'sees = "z0" goes with base = "resampled" and pairs = "fresh"'),
         ({"game": {"train_size": 20, "ranking_models": 8}}, "game.ranking_models must be greater than or equal to 32"),
@@ -111,7 +114,7 @@ def test_what_the_fingerprint_covers():
         {"control": True},
         {"data": {"use": "zeros", "size": 51}},
         {"trainer": {"use": "laplace", "eps": 2.0}},
-        {"game": {"train_size": 21, "reference_size": 10}},
+        {"game": {"train_size": 21, "reference_size": 10, "challenge": "average"}},
     ):
         assert plan.changed(**change).fingerprinted() != plan.fingerprinted(), change
 

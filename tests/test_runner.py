@@ -242,7 +242,7 @@ def test_another_plan_is_refused_with_the_keys_that_differ(copy, other, words):
 
 def test_many_differences_are_counted(copy):
     with pytest.raises(InvalidInput, match=r"game.pairs_per_model was 2, now 1; game.*; game.* and 1 more\)"):
-        here(plan(seed=1, reference_size=11, train_size=19, pairs_per_model=1), copy)
+        here(plan(seed=1, reference_size=11, train_size=19, pairs_per_model=1, challenge="average"), copy)
 
 
 def test_a_run_can_grow_but_not_shrink(copy, finished):
@@ -618,7 +618,7 @@ kept: list[np.ndarray] = []
 def test_a_worker_that_grows_is_kept(tmp_path):
     """loky, with psutil, would replace it, and import everything again for the next model."""
     pytest.importorskip("psutil")
-    game = {"train_size": 5, "reference_size": 3}
+    game = {"train_size": 5, "reference_size": 3, "challenge": "average"}
     planned = Plan(name="greedy", n_models=4, data={"use": "zeros", "size": 40}, trainer=Greedy(), game=game)
     a_run = run(planned, out=tmp_path / "a", workers=1)
     assert len(set(a_run.signals()["loss"][..., 0].ravel())) == 1

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import epsgauge as eg
+from epsgauge.auditing.audit import audit_run
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
@@ -198,8 +199,8 @@ def test_damage_is_one_sentence_with_file_and_remedy(tmp_path, harm, words):
 
 def test_a_newer_schema_is_refused(tmp_path):
     file = filled(tmp_path / "s.sqlite")
-    sql("PRAGMA user_version = 4")(file)
-    with pytest.raises(InvalidInput, match=r"newer epsgauge \(schema 4, this one knows 3\). Upgrade epsgauge."):
+    sql("PRAGMA user_version = 5")(file)
+    with pytest.raises(InvalidInput, match=r"newer epsgauge \(schema 5, this one knows 4\). Upgrade epsgauge."):
         Store.read(file)
 
 
@@ -500,7 +501,7 @@ print(statements)
 
 def test_a_kill_during_the_change_of_schema_loses_nothing(tmp_path):
     loss0, loss1, _ = columns_of(EARLIER)
-    for step in range(1, 13):
+    for step in range(1, 14):
         file = Path(shutil.copytree(EARLIER.parent, tmp_path / str(step))) / store.FILE
         done = subprocess.run([sys.executable, "-c", KILLED_AT_A_STEP, str(file), str(step)], capture_output=True)
         with Store.read(file) as s:
@@ -508,7 +509,7 @@ def test_a_kill_during_the_change_of_schema_loses_nothing(tmp_path):
         assert signals["loss"].tobytes() == np.stack([loss0, loss1], axis=-1).tobytes(), step
         if done.returncode == 0:
             break
-    assert (step, done.stdout.strip()) == (12, b"11")  # it was killed before each of eleven statements
+    assert (step, done.stdout.strip()) == (13, b"12")  # it was killed before each of twelve statements
 
 
 def test_a_run_of_schema_2_is_read_and_goes_on(tmp_path):
@@ -517,8 +518,9 @@ def test_a_run_of_schema_2_is_read_and_goes_on(tmp_path):
     audit = {"delta": 1e-6}
     with Store.create(file, {"plan": 1, "declared": audit, "declared_code": {"mine:It": "12"}}) as s:
         s.add(outcome(0))
-    for statement in ("DROP TABLE declarations", "DROP TABLE looks", "PRAGMA user_version = 2"):
-        sql(statement)(file)
+    for table in ("declarations", "looks", "rehearsals"):
+        sql(f"DROP TABLE {table}")(file)
+    sql("PRAGMA user_version = 2")(file)
     (tmp_path / looks.FILE).write_text(json.dumps({"time": "2026-01-01", **LOOK}))
     for opened in (Store.read, Store.write, Store.read):
         with opened(file) as s:
@@ -526,6 +528,20 @@ def test_a_run_of_schema_2_is_read_and_goes_on(tmp_path):
             assert (declared.content, declared.time) == ({"audit": audit, "code": {"mine:It": "12"}}, None)
             assert [look["kind"] for look in s.looks()] == ["audit"]
             assert s.signals(GAME).models.tolist() == [0]
+
+
+def test_a_run_of_schema_3_is_read_and_goes_on(tmp_path):
+    """It had no models set apart, and none are trained for it later."""
+    planned = Plan(name="a", n_models=6, data="zeros", trainer={"use": "laplace", "eps": 1.0}, game=EARLIER_GAME)
+    fresh = run(planned, out=tmp_path / "a", executor=InProcess())
+    sql("DROP TABLE rehearsals")(fresh.path / store.FILE)
+    sql("DELETE FROM meta WHERE key = 'rehearses'")(fresh.path / store.FILE)
+    sql("PRAGMA user_version = 3")(fresh.path / store.FILE)
+    assert audit_run(Run.open(fresh.path)).verdict.control is None
+    grown = run(planned.changed(n_models=8), out=fresh.path, executor=InProcess())
+    assert grown.n_done == 8
+    with Store.read(grown.path / store.FILE) as s:
+        assert s.rehearsed() == {}
 
 
 def test_looks_at_an_earlier_store_are_kept_inside_it_and_go_on_with_it(earlier):

@@ -42,7 +42,7 @@ def plan(adversary="white-box", *, trainer=None, n_models=7, control=False, audi
         control=control,
         data=data,
         trainer=TRAINER if trainer is None else trainer,
-        game={"train_size": N, "reference_size": 15, **game},
+        game={"train_size": N, "reference_size": 15, "challenge": "average", **game},
         adversary={"preset": adversary} if preset else adversary,
         audit={"attack": ATTACKS[adversary] if preset else "updates", **(audit or {})},
     )
@@ -423,7 +423,7 @@ def test_the_example_is_the_setting_that_it_says():
 
 
 def test_a_black_box_has_the_fingerprint_it_always_had():
-    before = eg.Plan(name="a", n_models=9, data="digits", trainer=TRAINER, game={"train_size": N})
+    before = eg.Plan(name="a", n_models=9, data="digits", trainer=TRAINER, game={"train_size": N, "challenge": "average"})
     now = before.changed(adversary={"preset": "black-box"})
     assert "adversary" not in before.tables()
     assert (
@@ -531,7 +531,7 @@ def test_gradients_have_no_loss_and_a_report_names_the_adversary(tmp_path):
     with pytest.raises(InvalidInput, match=re.escape("are gradients, which have none. Use the attack updates or")):
         eg.audit(run, attack="loss")
     assert "white box: every noisy update, and a canary that is a gradient" in eg.audit(run).verdict.sentence
-    assert of_run(run)["plan"]["adversary"] == {"sees": "updates", "inserts": "gradient"}
+    assert of_run(run)["plan"]["adversary"] == {"sees": "updates", "inserts": "gradient", "start": None}
 
 
 def test_a_channel_of_the_watch_is_not_the_trainers(tmp_path):

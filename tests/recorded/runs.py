@@ -80,7 +80,7 @@ def pairs(name, *, m=4, n_models=60, shift=1.0, breaks=False, audit=None, **game
         n_models=n_models,
         data={"use": "zeros", "size": max(200, 4 * m)},
         trainer=Pairs(shift, breaks),
-        game={"train_size": max(20, 2 * m), "reference_size": 19, "pairs_per_model": m, **game},
+        game={"train_size": max(20, 2 * m), "reference_size": 19, "pairs_per_model": m, "challenge": "average", **game},
         audit=audit or {},
     )
 
@@ -91,7 +91,7 @@ def digits(name, **values):
         n_models=30,
         data="digits",
         trainer={"use": "dpsgd", "model": "logistic", "epochs": 2, "noise_multiplier": 0.6, "batch_size": 50},
-        game={"train_size": 100, "reference_size": 50},
+        game={"train_size": 100, "reference_size": 50, "challenge": "average"},
         audit={"fit_models": 10},
         **values,
     )

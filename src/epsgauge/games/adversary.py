@@ -35,6 +35,10 @@ class AdversarySettings(BaseModel):
     start: Literal["known", "secret"] | None = None
 
     @property
+    def is_default(self) -> bool:
+        return self.model_dump() == AdversarySettings().model_dump()
+
+    @property
     def watches(self) -> bool:
         """Whether the trainer is given a watch."""
         return self.sees != "losses"

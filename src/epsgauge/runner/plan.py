@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from epsgauge.adjacency import check_implied
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.errors import InvalidInput
-from epsgauge.games.adversary import AdversarySettings
+from epsgauge.games.adversary import PRESETS, AdversarySettings
 from epsgauge.games.settings import GameSettings
 from epsgauge.runner import small as smaller
 from epsgauge.runner.parts import Part, part_of
@@ -155,7 +155,7 @@ class Plan(BaseModel):
 
     def tables(self) -> dict[str, Any]:
         """As plain tables, which `Plan.from_tables` reads back; parts made of the user's objects become their names."""
-        default = {"adversary"} if self.adversary == AdversarySettings() else set()  # as plans of earlier versions are
+        default = {"adversary"} if self.adversary.is_default else set()  # as in plans of earlier versions
         out = self.model_dump(mode="json", exclude={"data", "trainer", *default})
         return {**out, "data": self.data.identity(), "trainer": self.trainer.identity()}
 
@@ -166,6 +166,7 @@ class Plan(BaseModel):
     def fingerprinted(self) -> dict[str, Any]:
         """What the signals depend on; `[audit]`, `[execution]`, the name and n_models are outside it."""
         tables = self.tables()
+        tables["game"] = {k: v for k, v in tables["game"].items() if v is not None or k not in _NEWER}
         keys = ("seed", "control", "data", "trainer", "game", "adversary")
         return {key: tables[key] for key in keys if key in tables}
 
@@ -184,10 +185,14 @@ def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
     game, adversary = values.get("game"), values.get("adversary")
     if not isinstance(game, dict) or game.get("challenge") is not None or game.get("canaries") is not None:
         return values
-    seen = adversary if isinstance(adversary, AdversarySettings) else AdversarySettings(**(adversary or {}))
-    return {**values, "game": {**game, "challenge": "average"}} if seen.inserts == "gradient" else values
+    inserts = getattr(adversary, "inserts", None)
+    if isinstance(adversary, dict):
+        inserts = {**PRESETS.get(adversary.get("preset"), {}), **adversary}.get("inserts")
+    return {**values, "game": {**game, "challenge": "average"}} if inserts == "gradient" else values
 
 
+# Keys of [game] that plans of earlier versions have not: unset, they leave a plan what it was.
+_NEWER = ("rehearsal_models", "control_models")
 TABLES: dict[str, type[BaseModel]] = {
     "game": GameSettings,
     "adversary": AdversarySettings,
