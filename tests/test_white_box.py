@@ -241,21 +241,45 @@ def test_records_in_a_loop_of_opacus_are_those_of_the_engine(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning", "ignore:Secure RNG:UserWarning")
 def test_the_accountant_of_opacus_can_go_on_counting():
-    engine, net = PrivacyEngine(), nn.Linear(3, 2)
-    model, optimizer, loader = engine.make_private(
+    engine, watch = PrivacyEngine(), canaries([0])
+    model, optimizer, batches = two_steps(engine, nn.Linear(3, 2))
+    optimizer.attach_step_hook(watch.of(model, after=optimizer.step_hook))
+    stepped(model, optimizer, batches)
+    assert engine.accountant.history[0][2] == watch.n_steps == 2
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning", "ignore:Secure RNG:UserWarning")
+@pytest.mark.parametrize(
+    ("hook", "sentence"),
+    [
+        (lambda watch, net: watch, "Use optimizer.attach_step_hook(watch.of(model))."),
+        (lambda watch, net: watch.of(net), "needs the model that make_private returned, but got Linear."),
+    ],
+)
+def test_records_need_the_model_that_opacus_trains(hook, sentence):
+    net, watch = nn.Linear(3, 2), records("substitute")
+    model, optimizer, batches = two_steps(PrivacyEngine(), net)
+    optimizer.attach_step_hook(hook(watch, net))
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        stepped(model, optimizer, batches)
+
+
+def two_steps(engine, net):
+    torch.manual_seed(0)  # of the batches
+    return engine.make_private(
         module=net,
         optimizer=torch.optim.SGD(net.parameters(), lr=0.1),
         data_loader=DataLoader(TensorDataset(torch.ones(6, 3), torch.zeros(6, dtype=torch.int64)), batch_size=3),
         noise_multiplier=1.0,
         max_grad_norm=1.0,
     )
-    watch = canaries([0])
-    optimizer.attach_step_hook(watch.of(model, after=optimizer.step_hook))
-    for images, labels in loader:
+
+
+def stepped(model, optimizer, batches):
+    for images, labels in batches:
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(images), labels).backward()
         optimizer.step()
-    assert engine.accountant.history[0][2] == watch.n_steps == 2
 
 
 @dataclass(frozen=True)

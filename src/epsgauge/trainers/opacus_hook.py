@@ -56,12 +56,18 @@ def _gradients(
 ) -> list[list[Tensor]]:
     """Of the loss of each record, one backward pass each."""
     import torch
+    from opacus.grad_sample import AbstractGradSampleModule
     from torch.nn.functional import cross_entropy
 
     if model is None:
         raise InvalidInput(
             "canaries that are records need the model, to compute their gradients, but the watch has none. Use "
             "optimizer.attach_step_hook(watch.of(model))."
+        )
+    if not isinstance(model, AbstractGradSampleModule):
+        raise InvalidInput(
+            f"watch.of(model) needs the model that make_private returned, but got {type(model).__name__}. Pass "
+            "that one: its hooks can be switched off for the gradients of canaries."
         )
     x, y = tensors(watch.records, params[0].device) if read is None else read(watch.records)
     found = []

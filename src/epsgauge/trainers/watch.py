@@ -30,7 +30,7 @@ class Watch:
 
     def begin(self) -> None:
         """Forget what was seen: a training begins."""
-        self.n_steps = 0
+        self.n_steps = 0  # that were seen
         self._last: float = -np.inf
         self._live: Sequence[Any] | None = None  # parameters that Opacus trains in place
 
@@ -64,7 +64,6 @@ class Watch:
                 "at every step, when the noise is in the update."
             )
         self._last = number
-        self.n_steps += 1
         alone = not isinstance(update, (list, tuple))
         used = self._see([update] if alone else list(update), float(max_grad_norm), float(divisor), gradients)
         return used[0] if alone else used
@@ -118,7 +117,7 @@ class Watch:
     def _see(
         self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
     ) -> list[Any]:
-        """Keep what is wanted of an update, and say which to use."""
+        """Keep what is wanted of an update, count it, and say which to use."""
         raise NotImplementedError
 
     def _found(self) -> dict[str, Floats]:

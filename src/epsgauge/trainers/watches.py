@@ -63,6 +63,7 @@ class GradientCanaries(Watch):
 
     def saw(self, values: Floats) -> None:
         """A step of which these are the numbers at the canaries' places, in clipping norms."""
+        self.n_steps += 1
         if self._sees == "updates":
             self._ratio.add(values[:, None] * self._sides, self._squares)
 
@@ -118,6 +119,7 @@ class RecordCanaries(Watch):
 
     def saw(self, products: Floats, squares: Floats) -> None:
         """⟨u, g⟩ and |g|² of each record, in units of C²."""
+        self.n_steps += 1
         both = np.zeros((2, 2, self._m))  # products and squares of z1 and z0
         for numbers, given in zip(both, (products, squares), strict=True):
             numbers.ravel()[: len(given)] = given
@@ -157,6 +159,7 @@ class Survey(Watch):
     def _see(
         self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
     ) -> list[Any]:
+        self.n_steps += 1
         self.squares = self.squares + _flat(arrays) ** 2
         return arrays
 

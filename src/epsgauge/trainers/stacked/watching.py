@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from epsgauge.stats.arrays import Floats
 from epsgauge.trainers.coordinates import numpy_of
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 Records = tuple["Tensor", "Tensor"]
+W = TypeVar("W", bound=Watch)
 
 
-class Watching:
+class Watching(Generic[W]):
     """Of any watches, one model at a time; two kinds of them do better below. None is a slot without a model."""
 
-    def __init__(self, watches: Sequence[Watch | None], recipe: Recipe, parameters: Parameters) -> None:
+    def __init__(self, watches: Sequence[W | None], recipe: Recipe, parameters: Parameters) -> None:
         self._watches = [(slot, watch) for slot, watch in enumerate(watches) if watch is not None]
         self._norm, self._parameters = recipe.max_grad_norm, parameters
 
@@ -39,37 +40,35 @@ class Watching:
         """After the last step."""
 
 
-class OfGradients(Watching):
+class OfGradients(Watching[GradientCanaries]):
     """Canaries of all models stand in the same coordinates, which are written and read together."""
 
     def __init__(self, watches: Sequence[GradientCanaries | None], recipe: Recipe, parameters: Parameters) -> None:
         super().__init__(watches, recipe, parameters)
-        self._canaries = [(slot, watch) for slot, watch in enumerate(watches) if watch is not None]
         shapes = [tuple(view.shape[1:]) for view in parameters.gradients]
-        self._places = self._canaries[0][1].places(shapes)
+        self._places = self._watches[0][1].places(shapes)
         self._added: Floats = 0.0 * self._places.read(parameters.gradients, stacked=True)
 
     def start(self) -> None:
         values = self._places.read(self._parameters.trained, stacked=True)
-        for slot, watch in self._canaries:
+        for slot, watch in self._watches:
             watch.started(values[slot])
 
     def step(self, number: int) -> None:
-        for slot, watch in self._canaries:
+        for slot, watch in self._watches:
             self._added[slot] = watch.drawn()
         self._places.add(self._parameters.gradients, self._norm * self._added, stacked=True)
         values = self._places.read(self._parameters.gradients, stacked=True) / self._norm
-        for slot, watch in self._canaries:
-            watch.n_steps += 1
+        for slot, watch in self._watches:
             watch.saw(values[slot])
 
     def end(self) -> None:
         values = self._places.read(self._parameters.trained, stacked=True)
-        for slot, watch in self._canaries:
+        for slot, watch in self._watches:
             watch.ended(values[slot])
 
 
-class OfRecords(Watching):
+class OfRecords(Watching[RecordCanaries]):
     """Gradients of the records of all models, one record of each at a time, by a second chain without dropout."""
 
     def __init__(
@@ -84,7 +83,6 @@ class OfRecords(Watching):
         import torch
 
         super().__init__(watches, recipe, parameters)
-        self._canaries = [(slot, watch) for slot, watch in enumerate(watches) if watch is not None]
         some = next(r for r in records if r is not None)
         each = [some if slot >= len(records) else records[slot] or some for slot in range(size)]
         self._chain = chain(module, some[0], dropout=False)
@@ -109,8 +107,7 @@ class OfRecords(Watching):
             products.append(self._parameters.products(self._second))
             squares.append(sum((table.square().sum(1) for table in self._second), start=products[0].new_zeros(())))
         found = [numpy_of(torch.stack(numbers, dim=1)) / self._norm**2 for numbers in (products, squares)]
-        for slot, watch in self._canaries:
-            watch.n_steps += 1
+        for slot, watch in self._watches:
             watch.saw(found[0][slot], found[1][slot])
 
 
@@ -121,13 +118,15 @@ def watching(
     module: nn.Module,
     records: Sequence[Records | None],
     size: int,
-) -> Watching:
+) -> Watching[Any]:
     """What suits the watches of a group, which are all of one kind."""
-    of_gradients = [watch for watch in watches if isinstance(watch, GradientCanaries)]
-    of_records = [watch for watch in watches if isinstance(watch, RecordCanaries)]
-    if of_gradients:
-        return OfGradients([w if isinstance(w, GradientCanaries) else None for w in watches], recipe, parameters)
-    if of_records:
-        each = [w if isinstance(w, RecordCanaries) else None for w in watches]
-        return OfRecords(each, recipe, parameters, module, records, size)
+    some = next(watch for watch in watches if watch is not None)
+    if isinstance(some, GradientCanaries):
+        return OfGradients(_those(watches, GradientCanaries), recipe, parameters)
+    if isinstance(some, RecordCanaries):
+        return OfRecords(_those(watches, RecordCanaries), recipe, parameters, module, records, size)
     return Watching(watches, recipe, parameters)
+
+
+def _those(watches: Sequence[Watch | None], kind: type[W]) -> list[W | None]:
+    return [watch if isinstance(watch, kind) else None for watch in watches]
