@@ -17,6 +17,7 @@ from epsgauge.scores.rules import default_fit
 from epsgauge.stats.quick import QUICK
 from epsgauge.validation import sentence_of
 
+SEARCH = "jeffreys"
 # They belong to one kind of rule, and go when another kind is asked for.
 OF_A_RULE = ("fit_models", "fit_pairs", "percentile", "threshold", "target_fpr")
 
@@ -50,7 +51,7 @@ class AuditSettings(BaseModel):
     fit_models: int | None = Field(default=None, ge=1)  # None: a sixth of the models
     fit_pairs: int | None = Field(default=None, ge=1)  # of each model, for rule = "split-pairs"; None: a sixth
     # the interval whose lower end the rule is to maximise
-    search: Annotated[str, _known(list(QUICK), own=False)] = "jeffreys"
+    search: Annotated[str, _known(list(QUICK), own=False)] = SEARCH
     target_fpr: float | None = Field(default=None, gt=0, lt=1)  # or the rule is to have this FPR
     percentile: float | None = Field(default=None, gt=0, lt=100)  # rule = "given" for attack = "percentile"
     threshold: float | None = None  # rule = "given" for any attack
@@ -69,6 +70,13 @@ class AuditSettings(BaseModel):
     def by_mu(self) -> bool:
         """Whether the claim is stated as μ, which alone is held against a bound of μ."""
         return self.claimed_mu is not None
+
+    @property
+    def for_method(self) -> bool:
+        """Whether the rule is searched for the verdict's method, which brings what it maximises; `search` wins."""
+        named = METHODS.get(self.verdict_method or "")
+        searched = self.rule != "given" and self.target_fpr is None and self.search == SEARCH
+        return searched and named is not None and named.of_dpsgd
 
     def n_fit(self, n_models: int) -> int:
         """How many of a run's models choose the rule: the first of them."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
@@ -18,6 +18,7 @@ from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_tim
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
 from epsgauge.auditing.verdict import Verdict, verdict
+from epsgauge.bounds.noise import EffectiveNoise, effective_noise
 from epsgauge.declaration import Declaration
 from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
@@ -28,7 +29,7 @@ from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Facts, Lost, left
 from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.rows import MethodRow, row_of
-from epsgauge.methods.table import METHODS, default_method, judging
+from epsgauge.methods.table import METHODS, OF_NOISE, default_method, judging
 from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.scores.rules import default_fit, judge
@@ -37,9 +38,6 @@ from epsgauge.settings import AuditSettings
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
-
-if TYPE_CHECKING:
-    from epsgauge.auditing.curve import EffectiveNoise
 
 UNDECLARED = (
     "Not declared beforehand: this is guaranteed if rule, δ, level and seed were fixed before the scores were seen."
@@ -104,20 +102,18 @@ class Audit(Reading, Printed):
     def effective_noise(self) -> EffectiveNoise:
         """The noise that DP-SGD can have had at most, by its whole trade-off curve, at the verdict's level.
 
-        It rests on one pair per model and keeps or loses its promise with Clopper-Pearson's row. Takes some seconds.
+        It rests on one pair per model. The method `curve` judges by it, and chooses a rule that is best for it.
         """
         if not isinstance(self.privacy, DPSGD):
             raise InvalidInput(
                 "an effective noise is that of DP-SGD, but this audit knows of none. Audit a run whose trainer says "
                 "what it promises as eg.DPSGD."
             )
-        from epsgauge.auditing.curve import EFFECTIVE_NOISE, effective_noise  # it needs an extra
-
         found = effective_noise(
             self.guaranteed_tally, self.privacy, adjacency=self.adjacency, level=self.settings.verdict_level
         )
         facts = replace(self.facts, level_declared=True)  # its level is the verdict's
-        kept = left(EFFECTIVE_NOISE, facts, self.evidence, form=EFFECTIVE_NOISE)
+        kept = left(OF_NOISE, facts, self.evidence, form=OF_NOISE)
         return replace(found, promise=kept.promise)
 
     def __repr__(self) -> str:
@@ -197,7 +193,8 @@ def _audit_scores(scores: Scores, seed: int | None, declared: Declaration | None
     n, m = len(scores.models), int(scores.pairs.max()) if len(scores) else 0
     fit_models, fit_pairs = using.settings.fit_models or default_fit(n), using.settings.fit_pairs or default_fit(m)
     choice = choice_of(using.settings, using.settings.threshold, fit_models, fit_pairs, seed or 0)
-    judged = judge(scores, choice, delta=using.settings.delta)
+    best = using.best(None, scores.adjacency)
+    judged = judge(scores, choice, delta=using.settings.delta, best=best)
     claim = promises(using.settings, None, scores.adjacency, trained=False)
     m, models = judged.pairs_per_model, Models(n, n, 0)
     return _assemble(_Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared))
@@ -222,7 +219,7 @@ def audit_run(
         remedy = "Play those that failed again with --retry-failed." if run.n_failed else "Run it first."
         raise InvalidInput(f"no model of {run.path} is done, so there is nothing to audit. {remedy}")
     with _guarded(using):
-        judged = judge_signals(signals, using, cut, fit_pairs)
+        judged = judge_signals(signals, using, cut, fit_pairs, run.privacy)
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
     lost = level_lost(run, asked, from_another=skipped is not None)
@@ -339,6 +336,7 @@ def _assembled(case: _Case) -> Audit:
         bound=Bound(
             *(ruled.bound, method.name, method.label, ruled.level, ruled.delta, ruled.promise, ruled.mu, ruled.tally),
             method.counts(evidence, several=case.pairs_per_model > 1),
+            ruled.noise,
         ),
         claim=ruled.claim,
         adversary=who,

@@ -92,8 +92,11 @@ def _declared_deltas(run: Run) -> list[float]:
 
 
 def _rule(run: Run, used: AuditSettings, from_another: bool) -> list[str]:
-    searched = used.rule != "given" and used.target_fpr is None  # a search maximises ε at a δ
-    names = _differing((*RULE, "delta") if searched else RULE, run.declared, used)
+    # a search maximises ε at a δ, or what the verdict's method does
+    at_delta = used.rule != "given" and used.target_fpr is None and not used.for_method
+    names = _differing((*RULE, "delta") if at_delta else RULE, run.declared, used)
+    if used.for_method != run.declared.for_method and not names:
+        names = ["verdict_method"]
     if names and from_another:
         return ["the rule comes from another run, and this one did not declare it"]
     if names:

@@ -10,6 +10,7 @@ from epsgauge.attacks.attack import Attack
 from epsgauge.auditing.setup import Setup
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
+from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, SplitPairs, judge
@@ -30,9 +31,9 @@ def check_split(run: Run, settings: AuditSettings, cut: int, fit_pairs: int) -> 
         )
 
 
-def judge_signals(signals: Signals, using: Setup, cut: int, fit_pairs: int) -> Judged:
-    """Attack and rule of a run; the models below number `cut` choose, as many of them as are done, or the first
-    `fit_pairs` pairs of each model.
+def judge_signals(signals: Signals, using: Setup, cut: int, fit_pairs: int, privacy: Privacy | None) -> Judged:
+    """Attack and rule of a run, whose trainer promises `privacy`; the models below number `cut` choose, as many of them
+    as are done, or the first `fit_pairs` pairs of each model.
     """
     settings, fit = using.settings, int(np.sum(signals.models < cut))
     if settings.rule == "split" and fit == 0:
@@ -46,7 +47,8 @@ def judge_signals(signals: Signals, using: Setup, cut: int, fit_pairs: int) -> J
         )
     scores = Attack.scores(using.attack, signals)  # that of the base, which shows no bits
     choice = choice_of(settings, given_threshold(using, signals), cut, fit_pairs, None)
-    return judge(scores, choice, delta=settings.delta, candidates=using.attack.candidates(signals.blind()))
+    candidates, best = using.attack.candidates(signals.blind()), using.best(privacy, scores.adjacency)
+    return judge(scores, choice, delta=settings.delta, candidates=candidates, best=best)
 
 
 def given_threshold(using: Setup, signals: Signals) -> float | None:
@@ -73,7 +75,7 @@ def evidence_of(run: Run, judged: Judged, cut: int, late: Signals | None = None)
     failed = tuple(Failed(index, bits[index][chose:]) for index in sorted(bits))
     missing = np.setdiff1d(np.arange(run.plan.n_models), np.union1d(run.done, run.failed_models))
     end = float(missing[0]) if len(missing) else math.inf
-    return Evidence(judged, failed, 0.0 if isinstance(judged.choice, Split) and end < cut else end)
+    return Evidence(judged, failed, 0.0 if isinstance(judged.choice, Split) and end < cut else end, run.privacy)
 
 
 def choice_of(

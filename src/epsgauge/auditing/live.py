@@ -8,6 +8,7 @@ from epsgauge.auditing.judged import given_threshold, judge_signals
 from epsgauge.auditing.setup import Setup, setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Outcome, Signals, joined
+from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.runner.view import Run, results_of
 from epsgauge.scores.rules import SameData, judge
 from epsgauge.scores.search import tally_at
@@ -27,7 +28,7 @@ class Live:
 
     def __init__(self, run: Run) -> None:
         self._settings, self._n_fit, self._game = run.plan.audit, run.plan.n_fit, run.plan.game
-        self._using = _built_in(run)
+        self._using, self._privacy = _built_in(run), run.privacy
         self._fit_pairs = run.plan.n_fit_pairs
         self._over = {int(i) for i in (*run.done, *run.failed_models) if i < self._n_fit}
         signals = results_of(run).signals
@@ -70,7 +71,7 @@ class Live:
     def _update(self, signals: Signals, using: Setup) -> None:
         if self._settings.rule in ("same-data", "split-pairs"):
             self._new = [signals]  # every further model may change the rule
-            self._tally = judge_signals(signals, using, 0, self._fit_pairs).tally
+            self._tally = judge_signals(signals, using, 0, self._fit_pairs, self._privacy).tally
         else:
             threshold = self._threshold
             if threshold is None:
@@ -78,7 +79,7 @@ class Live:
             if threshold is None:
                 if len(self._over) < self._n_fit:
                     return
-                threshold = _chosen(signals[signals.models < self._n_fit], using)
+                threshold = _chosen(signals[signals.models < self._n_fit], using, self._privacy)
             self._threshold, self._new = threshold, []
             judged = using.attack.scores(signals[signals.models >= self._n_fit])
             more = tally_at(judged, np.asarray(threshold))
@@ -95,8 +96,10 @@ def _built_in(run: Run) -> Setup | None:
         return None
 
 
-def _chosen(signals: Signals, using: Setup) -> float:
+def _chosen(signals: Signals, using: Setup, privacy: Privacy | None) -> float:
     """The threshold that these models choose."""
     s, attack = using.settings, using.attack
     choice, candidates = SameData(s.search, s.target_fpr), attack.candidates(signals.blind())
-    return judge(attack.scores(signals), choice, delta=s.delta, candidates=candidates).threshold
+    scores = attack.scores(signals)
+    best = using.best(privacy, scores.adjacency)
+    return judge(scores, choice, delta=s.delta, candidates=candidates, best=best).threshold

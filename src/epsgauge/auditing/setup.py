@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from epsgauge.adjacency import Adjacency
 from epsgauge.attacks.attack import Attack
 from epsgauge.attacks.table import ATTACKS, attack_of
 from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.methods.method import Method
 from epsgauge.methods.table import JUDGES, METHODS, method_of
 from epsgauge.runner.code import code_of_reference
+from epsgauge.scores.search import Best
 from epsgauge.settings import AuditSettings, changed
 
 
@@ -34,6 +37,10 @@ class Setup:
     attack: Attack
     method: Method | None  # that the settings name for the verdict; None: the sharpest for such an audit
     own: tuple[Own, ...] = ()  # what of it is not built in
+
+    def best(self, privacy: Privacy | None, adjacency: Adjacency) -> Best | None:
+        """What a search for the rule maximises, where that is not the interval of `search`."""
+        return self.method.best(privacy, adjacency) if self.method is not None and self.settings.for_method else None
 
 
 def setup_of(declared: AuditSettings, changes: Mapping[str, Any]) -> Setup:

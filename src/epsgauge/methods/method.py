@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from epsgauge.adjacency import Adjacency
 from epsgauge.bounds.guesses import Guesses
+from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.methods.evidence import Evidence, Tallied
 from epsgauge.methods.facts import NUMBER_FIXED
 from epsgauge.numbers import count
+from epsgauge.scores.search import Best
 from epsgauge.stats.interval import Kind
 
 # Above it, what weighted guesses pay for δ is more than they gain (docs/guarantees.md).
@@ -80,6 +83,7 @@ class Method(ABC):
     folds: ClassVar[bool] = False  # whether it reads an attack that is worse than chance as its opposite
     may_judge: ClassVar[bool] = True
     of_claimed_mu: ClassVar[bool] = False  # whether it judges claims stated as μ alone
+    of_dpsgd: ClassVar[bool] = False  # whether it needs a trainer that says it is DP-SGD
     fixed_number: ClassVar[bool] = False  # whether it needs a number of guesses that the scores do not decide
     guessed_by: ClassVar[str] = ""  # what makes the guesses, where that is not the rule
     sliders: ClassVar[bool] = False  # whether a slider of the viewer can ask for it
@@ -115,12 +119,20 @@ class Method(ABC):
         """The bound as μ of Gaussian DP, for methods that bound that."""
         return None
 
+    def noise(self, evidence: Evidence, *, level: float) -> float | None:
+        """The bound as noise of DP-SGD, for methods that bound that: a multiplier so large is refuted."""
+        return None
+
     def picks(self, evidence: Evidence, *, delta: float, level: float) -> float | None:
         """The threshold of the rule that the bound is about, for methods that pick one by themselves."""
         return None
 
     def guesses(self, evidence: Evidence) -> Guesses | None:
         """Those that count, for methods that pool all of them."""
+        return None
+
+    def best(self, privacy: Privacy | None, adjacency: Adjacency) -> Best | None:
+        """What a search for its threshold maximises; None: the interval that the settings name."""
         return None
 
     # When it is used

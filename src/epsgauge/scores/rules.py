@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsgauge.errors import InvalidInput
-from epsgauge.scores.search import search, tally_at, threshold_for_fpr
+from epsgauge.scores.search import Best, search, tally_at, threshold_for, threshold_for_fpr
 from epsgauge.scores.table import Scores
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Bools, Floats, Ints
@@ -143,11 +143,17 @@ class Judged:
 
 
 def judge(
-    scores: Scores, choice: Choice, *, delta: float, level: float = 0.90, candidates: Floats | None = None
+    scores: Scores,
+    choice: Choice,
+    *,
+    delta: float,
+    level: float = 0.90,
+    candidates: Floats | None = None,
+    best: Best | None = None,
 ) -> Judged:
     """Choose the threshold as `choice` says, among `candidates` or the scores themselves, and tally the judged rows.
 
-    `delta` and `level` are those of the interval whose lower end a search maximises.
+    `delta` and `level` are those of the interval whose lower end a search maximises, unless it maximises `best`.
 
     >>> scores = Scores.from_in_out([2.0, 1.8, 4.0, 3.0], [0.0, 1.5, 0.5, 1.0], adjacency="substitute")
     >>> judge(scores, Split(fit_models=4), delta=1e-5)
@@ -160,7 +166,10 @@ def judge(
         threshold, fit_tally = float(choice.threshold), None
     else:
         _check_both_bits(scores, fit, choice)
-        threshold = _chosen(fit, choice, delta, level, candidates)
+        if best is not None and choice.target_fpr is None:
+            threshold = threshold_for(fit, best, candidates)
+        else:
+            threshold = _chosen(fit, choice, delta, level, candidates)
         fit_tally = tally_at(fit, np.asarray(threshold))
     at = np.asarray(threshold)
     return Judged(choice, threshold, judged, tally_at(judged, at), tally_at(firsts(judged), at), fit, fit_tally)
