@@ -25,6 +25,7 @@ def test_every_method_says_what_it_promises():
         "pooled": "guaranteed",
         "one-run": "guaranteed",
         "gaussian": "guaranteed",
+        "curve": "guaranteed",
         "anytime": "guaranteed",
         "simultaneous": "guaranteed",
         "clusters": "estimate",

@@ -447,7 +447,8 @@ def test_the_example_is_the_setting_that_it_says():
 
 
 def test_a_black_box_has_the_fingerprint_it_always_had():
-    before = eg.Plan(name="a", n_models=9, data="digits", trainer=TRAINER, game={"train_size": N, "challenge": "average"})
+    game = {"train_size": N, "challenge": "average"}
+    before = eg.Plan(name="a", n_models=9, data="digits", trainer=TRAINER, game=game)
     now = before.changed(adversary={"preset": "black-box"})
     assert "adversary" not in before.tables()
     assert (

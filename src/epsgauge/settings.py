@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from epsgauge.adjacency import Adjacency
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.methods.method import Asked
 from epsgauge.methods.table import JUDGES, METHODS
 from epsgauge.references import is_reference, nearest
@@ -86,9 +87,18 @@ class AuditSettings(BaseModel):
         names = ("level", "verdict_level")
         return self.model_copy(update={name: 1.0 - (1.0 - getattr(self, name)) / n for name in names})
 
-    def asked(self, pairs_per_model: int, *, failing: float = 0.0, stopped: bool = False, coins: bool = True) -> Asked:
-        says = self.pooled_guesses is not None
-        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins, failing, says)
+    def asked(
+        self,
+        pairs_per_model: int,
+        *,
+        failing: float = 0.0,
+        stopped: bool = False,
+        coins: bool = True,
+        privacy: Privacy | None = None,
+    ) -> Asked:
+        """`privacy`: what the trainer promises, which is the claim where none is stated."""
+        says, claims = self.pooled_guesses is not None, self.claimed_eps is None and isinstance(privacy, DPSGD)
+        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins, failing, says, claims)
 
     @model_validator(mode="after")
     def _consistent(self) -> AuditSettings:

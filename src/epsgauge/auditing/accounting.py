@@ -10,13 +10,11 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.adjacency import checked as checked_adjacency
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.mechanisms.gaussian import Gaussian
-from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy, Privacy
+from epsgauge.mechanisms.privacy import DISTANCE, DPSGD, KnownPrivacy, Privacy
 from epsgauge.stats import checks
 
 NEEDS = "this needs dp-accounting. Install it with: pip install 'epsgauge[accounting]'"
 RELATIONS: dict[Adjacency, str] = {"substitute": "REPLACE_ONE", "add-remove": "ADD_OR_REMOVE_ONE"}
-# How far apart two neighbours' sums of clipped gradients are, in clipping norms: from +1 to −1, or from 0 to 1.
-DISTANCE: dict[Adjacency, float] = {"substitute": 2.0, "add-remove": 1.0}
 
 
 def accountant_eps(privacy: Privacy, *, delta: float, adjacency: Adjacency) -> float | None:

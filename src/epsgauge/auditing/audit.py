@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
@@ -19,6 +19,7 @@ from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_tim
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
 from epsgauge.auditing.verdict import Verdict, verdict
+from epsgauge.bounds.noise import EffectiveNoise, effective_noise
 from epsgauge.declaration import Declaration
 from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
@@ -29,7 +30,7 @@ from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Facts, Lost, left
 from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.rows import MethodRow, row_of
-from epsgauge.methods.table import METHODS, default_method, judging
+from epsgauge.methods.table import METHODS, OF_NOISE, default_method, judging
 from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.scores.rules import default_fit, judge
@@ -38,9 +39,6 @@ from epsgauge.settings import AuditSettings
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
-
-if TYPE_CHECKING:
-    from epsgauge.auditing.curve import EffectiveNoise
 
 UNDECLARED = (
     "Not declared beforehand: this is guaranteed if rule, δ, level and seed were fixed before the scores were seen."
@@ -105,20 +103,18 @@ class Audit(Reading, Printed):
     def effective_noise(self) -> EffectiveNoise:
         """The noise that DP-SGD can have had at most, by its whole trade-off curve, at the verdict's level.
 
-        It rests on one pair per model and keeps or loses its promise with Clopper-Pearson's row. Takes some seconds.
+        It rests on one pair per model. The method `curve` judges by it, and chooses a rule that is best for it.
         """
         if not isinstance(self.privacy, DPSGD):
             raise InvalidInput(
                 "an effective noise is that of DP-SGD, but this audit knows of none. Audit a run whose trainer says "
                 "what it promises as eg.DPSGD."
             )
-        from epsgauge.auditing.curve import EFFECTIVE_NOISE, effective_noise  # it needs an extra
-
         found = effective_noise(
             self.guaranteed_tally, self.privacy, adjacency=self.adjacency, level=self.settings.verdict_level
         )
         facts = replace(self.facts, level_declared=True)  # its level is the verdict's
-        kept = left(EFFECTIVE_NOISE, facts, self.evidence, form=EFFECTIVE_NOISE)
+        kept = left(OF_NOISE, facts, self.evidence, form=OF_NOISE)
         return replace(found, promise=kept.promise)
 
     def __repr__(self) -> str:
@@ -270,11 +266,18 @@ class _Case:
         of_table = (len(judged.judged) + (0 if judged.same_data else len(judged.fit))) * settings.delta
         fails = of_table if self.run is None else failing(self.run)
         stopped = self.facts(settings.delta).stopped
-        return settings.asked(self.pairs_per_model, failing=fails, stopped=stopped, coins=self.evidence.coins)
+        coins, privacy = self.evidence.coins, self.claimed_privacy
+        return settings.asked(self.pairs_per_model, failing=fails, stopped=stopped, coins=coins, privacy=privacy)
 
-    def judge(self, delta: float, *, by_mu: bool) -> tuple[Method, tuple[str, ...]]:
-        """Who judges at this δ, and what must be said about it."""
+    @property
+    def claimed_privacy(self) -> Privacy | None:
+        """What the trainer promises; a control promises nothing."""
+        return None if self.run is None or self.run.plan.control else self.run.privacy
+
+    def judge(self, delta: float, *, by_mu: bool, limit: bool = False) -> tuple[Method, tuple[str, ...]]:
+        """Who judges at this δ, and what must be said about it; a `limit` for ε is no claim of DP-SGD."""
         asked, named = replace(self.asked, by_mu=by_mu), self.using.method
+        asked = replace(asked, of_dpsgd=False) if limit else asked
         method = default_method(asked) if named is None or (named.of_claimed_mu and not by_mu) else named
         return judging(method, self.facts(delta), delta=delta)
 
@@ -344,6 +347,7 @@ def _assembled(case: _Case) -> Audit:
         bound=Bound(
             *(ruled.bound, method.name, method.label, ruled.level, ruled.delta, ruled.promise, ruled.mu, ruled.tally),
             method.counts(evidence, several=case.pairs_per_model > 1),
+            ruled.noise,
         ),
         claim=ruled.claim,
         adversary=who,
@@ -358,7 +362,7 @@ def _assembled(case: _Case) -> Audit:
         gauge=_gauge(case, evidence, ruled),
         promises=case.promised,
         models=case.models,
-        privacy=None if run is None or run.plan.control else run.privacy,
+        privacy=case.claimed_privacy,
         looks=len(case.looks),
         declaration=case.declaration,
         warnings=warnings,
@@ -380,7 +384,7 @@ def rows_of(
 def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:
     """A limit for ε at the audit's δ is no claim of μ, and may be at another δ than the claim."""
     settings = case.settings
-    judge_ = case.judge(settings.delta, by_mu=False)[0]
+    judge_ = case.judge(settings.delta, by_mu=False, limit=True)[0]
     method = judge_.form(evidence, by_mu=False)
     promise = left(judge_, case.facts(settings.delta), evidence, form=method).promise
     same = method.name == ruled.method and ruled.delta == settings.delta and ruled.mu is None

@@ -10,6 +10,7 @@ from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_exact import can_enumerate, enumerated
 from epsgauge.auditing.calibration_result import TOLERANCE, Certificate, Outcomes, judged
 from epsgauge.auditing.calibration_scenarios import SCENARIOS, Scenario
+from epsgauge.errors import InvalidInput
 from epsgauge.methods.method import Method
 from epsgauge.stats import checks
 
@@ -58,6 +59,10 @@ def calibrate(
             )
         )
     m = bounder.method
+    if scenarios and not found:
+        raise InvalidInput(
+            f"no scenario has what {m.name} needs, so it cannot be calibrated. Calibrate another method."
+        )
     return Certificate(
         *(m.name, m.label, m.promise, m.assumptions, one_sided),
         runs=None if exact else runs,

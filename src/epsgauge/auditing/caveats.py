@@ -10,7 +10,7 @@ from epsgauge.auditing.declared import judged_before
 from epsgauge.auditing.setup import Setup
 from epsgauge.methods.cautions import cautions
 from epsgauge.methods.evidence import Evidence, Failed
-from epsgauge.methods.facts import GAUSSIAN_CURVE, NO_PROOF, NOT_COINS
+from epsgauge.methods.facts import NO_PROOF, NOT_COINS, OF_A_CURVE
 from epsgauge.methods.rows import MethodRow
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
 from epsgauge.numbers import count
@@ -82,7 +82,8 @@ def saturated(evidence: Evidence) -> tuple[str, ...]:
 def of_rows(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -> tuple[str, ...]:
     """Where several bounds are guaranteed, the guaranteed low end is that of the highest."""
     low = {row.method: row.low for row in rows}
-    proven = [row.low for row in rows if row.promise == "guaranteed" and GAUSSIAN_CURVE not in row.assumptions]
+    of_mechanism = [row for row in rows if not set(OF_A_CURVE) & set(row.assumptions)]
+    proven = [row.low for row in of_mechanism if row.promise == "guaranteed"]
     highest = max([low[BASELINE.name], *proven])
     exact = next((row.tally for row in rows if row.method == SHARPEST.name), None)
     return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest, exact=exact)

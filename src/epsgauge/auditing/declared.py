@@ -68,8 +68,8 @@ def judged_before(run: Run, used: AuditSettings, looks: Looks) -> str | None:
 
 def verdict_method(run: Run, settings: AuditSettings) -> str:
     """The name of the method that a verdict rests on: the one that is set, else the sharpest for such an audit."""
-    m = run.plan.game.pairs_per_model
-    return settings.verdict_method or default_method(settings.asked(m, failing=failing(run))).name
+    m, privacy = run.plan.game.pairs_per_model, None if run.plan.control else run.privacy
+    return settings.verdict_method or default_method(settings.asked(m, failing=failing(run), privacy=privacy)).name
 
 
 def failing(run: Run) -> float:

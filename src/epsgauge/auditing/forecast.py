@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.claim import Claim, NoClaim, promises
@@ -51,11 +51,16 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
     stated = settings.claimed_adjacency is not None
     unknown = trial is None and not plan.trainer.built_in and not stated and not plan.control
     counting = Counting(settings.pooled_guesses, settings.pooled_number)
-    evidence = Evidence.ideal(n_judged, m_judged, counting, plan.game.adjacency)
+    evidence = replace(Evidence.ideal(n_judged, m_judged, counting, plan.game.adjacency), privacy=privacy)
     wanted, warnings = METHODS.get(settings.verdict_method or ""), list(found.notes)
-    if wanted is None and settings.verdict_method is not None:
+    if wanted is not None and wanted.of_dpsgd and unknown:
+        warnings.append(
+            f"What {wanted.label} can show is known to your code alone: --try imports it. Shown is another."
+        )
+        wanted = None
+    elif wanted is None and settings.verdict_method is not None:
         warnings.append(f"What {settings.verdict_method} can show is not known: it is your own code. Shown is another.")
-    asked = settings.asked(m, failing=plan.n_models * m * settings.delta)
+    asked = settings.asked(m, failing=plan.n_models * m * settings.delta, privacy=privacy)
     method = (wanted or default_method(asked)).form(evidence, by_mu=settings.by_mu)
     largest = method.lower_bound(evidence, delta=found.delta, level=settings.verdict_level)
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps

@@ -73,7 +73,7 @@ def evidence_of(run: Run, judged: Judged, cut: int, late: Signals | None = None)
     failed = tuple(Failed(index, bits[index][chose:]) for index in sorted(bits))
     missing = np.setdiff1d(np.arange(run.plan.n_models), np.union1d(run.done, run.failed_models))
     end = float(missing[0]) if len(missing) else math.inf
-    return Evidence(judged, failed, 0.0 if isinstance(judged.choice, Split) and end < cut else end)
+    return Evidence(judged, failed, 0.0 if isinstance(judged.choice, Split) and end < cut else end, run.privacy)
 
 
 def choice_of(

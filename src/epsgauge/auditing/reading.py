@@ -35,6 +35,7 @@ class Bound:
     mu: float | None  # of Gaussian DP, where ε is what that is worth
     tally: Tally  # that it rests on
     counts: str  # which guesses these are, in words
+    noise: float | None = None  # of DP-SGD, where ε is what that is worth
 
 
 @dataclass(frozen=True, eq=False, repr=False)

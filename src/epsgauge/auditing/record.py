@@ -117,6 +117,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "delta": verdict.delta,
         "bound": verdict.bound,
         "mu": verdict.mu,
+        "noise": verdict.noise,
         "guesses": None if verdict.guesses is None else asdict(verdict.guesses),
         "largest": verdict.largest,
         "detectable": verdict.detectable,

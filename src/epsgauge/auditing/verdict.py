@@ -12,7 +12,7 @@ from epsgauge.auditing.claim import Claim, NoClaim
 from epsgauge.auditing.control import Control
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.methods.evidence import Evidence
-from epsgauge.methods.facts import GAUSSIAN_CURVE
+from epsgauge.methods.facts import DPSGD_CURVE, GAUSSIAN_CURVE
 from epsgauge.methods.method import Method
 from epsgauge.methods.power import POWER
 from epsgauge.methods.rows import bound_of
@@ -54,7 +54,7 @@ class Verdict:
     label: str
     meaning: str
     promise: Kind  # of the bound, in this audit
-    assumptions: tuple[str, ...]  # of the bound; of one of μ those of μ, not of the ε that it is worth
+    assumptions: tuple[str, ...]  # to refute the claim; a bound of μ or of noise may need more for its ε
     level: float
     delta: float  # of the claim; without one, of the audit
     bound: float
@@ -68,6 +68,7 @@ class Verdict:
     control: Control | None  # what the attack sees where there is no noise, if that was tried
     adjacency: Adjacency
     mu: float | None  # the bound as μ of Gaussian DP, where that was held against a claim
+    noise: float | None  # the bound as noise of DP-SGD, for methods that bound that: so large a one is refuted
     guesses: Guesses | None  # that count, of a pooled bound
     guessed_by: str  # what makes them, where that is not the rule
     needed: float | None  # guesses that a perfect attack would need, where there are too few
@@ -165,6 +166,9 @@ def verdict(
         kind = ABOVE[promise] if bound > judged.eps else "underpowered" if largest <= judged.eps else left
     tallied = method.rests_on(evidence)
     folded = method.folds and float(tallied.tally.fnr + tallied.tally.fpr) > 1
+    unneeded = (
+        (GAUSSIAN_CURVE, DPSGD_CURVE) if judged is not None and judged.source == "accountant" else (GAUSSIAN_CURVE,)
+    )
     short_of = kind == "underpowered" and judged is not None
     return Verdict(
         kind=kind,
@@ -172,7 +176,7 @@ def verdict(
         label=method.label,
         meaning=method.meaning,
         promise=promise,
-        assumptions=tuple(text for text in method.assumptions if text != GAUSSIAN_CURVE),
+        assumptions=tuple(text for text in method.assumptions if text not in unneeded),
         level=level,
         delta=at["delta"],
         bound=bound,
@@ -186,6 +190,7 @@ def verdict(
         control=control,
         adjacency=evidence.scores.adjacency,
         mu=method.mu(evidence, level=level),
+        noise=method.noise(evidence, level=level),
         guesses=method.guesses(evidence),
         guessed_by=method.guessed_by,
         needed=method.needed(evidence, judged.eps, **at) if short_of and judged is not None else None,
@@ -233,6 +238,11 @@ def _shown(v: Verdict) -> str:
         how += f", of which {v.guesses.n_guesses} count"
     if v.mu is not None:
         return f"The attack shows μ of at least {number(v.mu)}, under Gaussian DP ε of {number(v.bound)} ({how})"
+    if v.noise is not None and v.noise < math.inf:
+        return (
+            f"The attack shows noise below the multiplier {number(v.noise)}, which is ε of at least {number(v.bound)} "
+            f"if training is DP-SGD with the stated sampling rate and steps ({how})"
+        )
     return f"The attack shows ε of at least {number(v.bound)} ({how})"
 
 

@@ -105,7 +105,7 @@ def lower_with_one_error_fewer(tally: Tally, *, delta: float, level: float) -> t
     if t.fp > 0:
         fewer["false alarm"] = Tally(tp=t.tp, tn=t.tn + 1, fp=t.fp - 1, fn=t.fn)
     for error, other in fewer.items():
-        test = _test(other, _eps_at(delta), alpha=alpha, gamma_share=GAMMA_SHARE, direction="either")
+        test = inversion_of(other, _eps_at(delta), alpha=alpha, gamma_share=GAMMA_SHARE, direction="either")
         if not test.likely_refutes(max(0.0, low - VISIBLE)):
             return error, exact_lower_bound(other, delta=delta, level=level)
     return None
@@ -121,14 +121,14 @@ def by_inversion(
         return 0.0
     if max(n1, n0) > MAX_TRIALS:
         return by_rectangle(tally, quantity.family, alpha=alpha, direction=direction)
-    test = _test(tally, quantity, alpha=alpha, gamma_share=gamma_share, direction=direction)
+    test = inversion_of(tally, quantity, alpha=alpha, gamma_share=gamma_share, direction=direction)
     # a θ is refuted if a larger one is, so the largest is all that has to be proven
     found = _largest(test.likely_refutes, guess=test.rank.theta)
     return found if found == 0 or test.refutes(found) else _largest(test.refutes, guess=test.rank.theta)
 
 
 @dataclass(frozen=True)
-class _Test:
+class Inversion:
     """What one outcome refutes: θ where the tail has at most this probability at all plausible rates of its region."""
 
     rank: Rank
@@ -141,16 +141,23 @@ class _Test:
         return improbable(self.tail, self.region(theta), self.plausible, self.most)
 
     def likely_refutes(self, theta: float) -> bool:
-        return seen(self.tail, self.region(theta), self.plausible) <= self.most
+        return self.excess(theta) <= 0
+
+    def excess(self, theta: float) -> float:
+        """How much more probable the tail seems to be than it may be, as a logarithm."""
+        return float(np.log(max(seen(self.tail, self.region(theta), self.plausible), 1e-300) / self.most))
 
 
-def _test(tally: Tally, quantity: Quantity, *, alpha: float, gamma_share: float, direction: Direction) -> _Test:
+def inversion_of(
+    tally: Tally, quantity: Quantity, *, alpha: float, gamma_share: float = GAMMA_SHARE, direction: Direction
+) -> Inversion:
+    """The test of a quantity by one outcome; there are trials of both kinds."""
     ordering = quantity.ordering(int(tally.n_positive), int(tally.n_negative), 1.0 - alpha)
     fn, fp, rank = _more_telling(ordering, int(tally.fn), int(tally.fp), direction)
     gamma, folded = alpha * gamma_share, direction == "either"
     plausible = _plausible(ordering, fn, fp, gamma)
     tail = _tail(ordering, rank, plausible, both=folded)
-    return _Test(rank, tail, plausible, alpha - gamma, lambda theta: quantity.region(theta, folded))
+    return Inversion(rank, tail, plausible, alpha - gamma, lambda theta: quantity.region(theta, folded))
 
 
 def by_rectangle(tally: Tally, family: Family, *, alpha: float, direction: Direction) -> float:

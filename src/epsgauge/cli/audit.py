@@ -25,8 +25,8 @@ FitPairs = Annotated[int | None, typer.Option(help="Use this many pairs of each 
 VerdictMethod = Annotated[
     str | None,
     typer.Option(
-        help="exact, pooled, one-run, anytime, simultaneous, gaussian, clopper-pearson, jeffreys, bayes or your own as "
-        "module:attr."
+        help="weighted, exact, pooled, one-run, anytime, simultaneous, curve, gaussian, clopper-pearson, jeffreys, "
+        "bayes or your own as module:attr."
     ),
 ]
 VerdictLevel = Annotated[float | None, typer.Option(help="One-sided level of the verdict's bound.")]
@@ -69,7 +69,7 @@ def audit(
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
     curve: Annotated[
-        bool, typer.Option("--curve", help="Also compare the rates with DP-SGD's whole trade-off curve. Takes seconds.")
+        bool, typer.Option("--curve", help="Also compare the rates with DP-SGD's whole trade-off curve.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -192,7 +192,13 @@ def _how_sure(v: Shown) -> str:
 
 
 def _worth(v: Shown) -> str:
-    """What a bound of μ has to do with ε."""
+    """What a bound of μ or of noise has to do with ε."""
+    if v.noise is not None and v.noise < math.inf:
+        return (
+            f" The bound is the ε that noise of {number(v.noise)} is worth if training is DP-SGD with the stated "
+            "sampling rate and steps, whatever attack would show it; the other bar does without that assumption, is "
+            "about this attack alone and may lie far below."
+        )
     if v.mu is None:
         return ""
     return (

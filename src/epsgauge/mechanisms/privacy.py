@@ -12,6 +12,9 @@ from epsgauge.adjacency import checked as checked_adjacency
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 
+# How far apart two neighbours' sums of clipped gradients are, in clipping norms: from +1 to −1, or from 0 to 1.
+DISTANCE: dict[Adjacency, float] = {"substitute": 2.0, "add-remove": 1.0}
+
 
 @dataclass(frozen=True)
 class DPSGD:

@@ -13,6 +13,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.bounds.guesses import Guesses, guesses_of
 from epsgauge.bounds.watched import MOST_PAIRS, Watched, watched
 from epsgauge.bounds.weighted import Classed, classed
+from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.methods.coins import unfair
 from epsgauge.methods.counting import Counting, Which, right_guesses
 from epsgauge.scores.rules import Given, Judged, Split, firsts, judge
@@ -76,6 +77,7 @@ class Evidence:
     judged: Judged
     failed: Sequence[Failed] = ()
     complete_below: float = math.inf  # models from this number on do not count in order: one before them is missing
+    privacy: Privacy | None = None  # what the trainer promises
     counting: Counting = field(default_factory=Counting)
     chosen: Which | None = None  # which guesses count, where that has been decided
     chosen_by: Evidence | None = None  # or the evidence that decides it

@@ -22,6 +22,11 @@ RULE_FIXED = "the attack's rule was not chosen on these samples"
 NUMBER_FIXED = "the number of samples was fixed beforehand"
 DELTA_FIXED = "δ was fixed beforehand"
 GAUSSIAN_CURVE = f"for ε, but not to refute a claim of μ: {Mu.assumption}"
+DPSGD_CURVE = (
+    "for ε, but not to refute the accountant's claim: training is DP-SGD with Poisson sampling, with the rate and the "
+    "steps that the trainer states"
+)
+OF_A_CURVE = (GAUSSIAN_CURVE, DPSGD_CURVE)  # what the ε that a curve is worth needs
 # What goes without saying, and is not listed: of every method, of every guaranteed one (two), of those that take the
 # pairs of one model as independent samples, and of those that take one pair of each model.
 AS_DECLARED = "attack, rule and code are those that were declared"

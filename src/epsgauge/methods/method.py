@@ -29,6 +29,7 @@ class Asked:
     coins: bool = True  # whether each bit is said to be a fair coin of its own
     failing: float = 0.0  # how many of all bits the mechanism may give away: their number times δ
     says_which: bool = False  # whether the settings say which guesses of a pooled bound count
+    of_dpsgd: bool = False  # whether the claim is what an accountant says of DP-SGD, so that it is a whole curve
 
     @property
     def same_data(self) -> bool:
@@ -80,6 +81,7 @@ class Method(ABC):
     folds: ClassVar[bool] = False  # whether it reads an attack that is worse than chance as its opposite
     may_judge: ClassVar[bool] = True
     of_claimed_mu: ClassVar[bool] = False  # whether it judges claims stated as μ alone
+    of_dpsgd: ClassVar[bool] = False  # whether it needs a trainer that says it is DP-SGD
     fixed_number: ClassVar[bool] = False  # whether it needs a number of guesses that the scores do not decide
     guessed_by: ClassVar[str] = ""  # what makes the guesses, where that is not the rule
     sliders: ClassVar[bool] = False  # whether a slider of the viewer can ask for it
@@ -113,6 +115,10 @@ class Method(ABC):
 
     def mu(self, evidence: Evidence, *, level: float) -> float | None:
         """The bound as μ of Gaussian DP, for methods that bound that."""
+        return None
+
+    def noise(self, evidence: Evidence, *, level: float) -> float | None:
+        """The bound as noise of DP-SGD, for methods that bound that: a multiplier so large is refuted."""
         return None
 
     def picks(self, evidence: Evidence, *, delta: float, level: float) -> float | None:

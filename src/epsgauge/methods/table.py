@@ -9,6 +9,7 @@ from epsgauge.methods.bayes import Bayes
 from epsgauge.methods.clopper_pearson import ClopperPearson
 from epsgauge.methods.clusters import Clusters
 from epsgauge.methods.counted import Counted
+from epsgauge.methods.curve import Curve
 from epsgauge.methods.exact import Exact
 from epsgauge.methods.facts import DELTA_FIXED, NUMBER_FIXED, Facts
 from epsgauge.methods.gaussian import Gaussian
@@ -24,12 +25,13 @@ POSTERIOR: Counted = Bayes()  # what an audit is about
 BASELINE: Counted = ClopperPearson()  # what widths are compared with
 SHARPEST: Counted = Exact()  # of the guaranteed bounds that four counts give
 WATCHED: Counted = Anytime()  # what holds while a run goes on
+OF_NOISE: Method = Curve()  # what the noise of DP-SGD is held against
 
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
         *(POSTERIOR, Jeffreys(), BASELINE, SHARPEST, Clusters()),
-        *(Weighted(), Pooled(), OneRun(), Gaussian(), Simultaneous(), WATCHED),
+        *(Weighted(), Pooled(), OneRun(), Gaussian(), OF_NOISE, Simultaneous(), WATCHED),
     )
 }
 COUNTED: Mapping[str, Counted] = {name: method for name, method in METHODS.items() if isinstance(method, Counted)}

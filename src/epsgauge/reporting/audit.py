@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.bounds.noise import EffectiveNoise
 from epsgauge.declaration import words
 from epsgauge.figures.density import density_of
 from epsgauge.figures.subject import Subject
@@ -18,9 +18,6 @@ from epsgauge.methods.table import POSTERIOR
 from epsgauge.numbers import interval_text, percent, probability, short
 from epsgauge.reporting import layout
 from epsgauge.reporting.sketch import sketch
-
-if TYPE_CHECKING:
-    from epsgauge.auditing.curve import EffectiveNoise
 
 VERDICT_STYLE = {
     "violation": "bold red",
@@ -62,8 +59,7 @@ def show_noise(noise: EffectiveNoise, console: Console) -> None:
     some = "nor is any other" if math.isinf(noise.noise_at_most) else f"{short(noise.noise_at_most)} or more is refuted"
     text = (
         f"the claimed multiplier {short(noise.noise_multiplier)} is {ruling}, {some} (whole trade-off curve, level "
-        f"{noise.level:g}, {noise.promise}): FNR is at most {short(noise.fnr_at_most)} and FPR "
-        f"{short(noise.fpr_at_most)}"
+        f"{noise.level:g}, {noise.promise})"
     )
     console.print(layout.hanging(f"{'noise':<{HEAD}}", text, "dim"))
 

@@ -156,8 +156,10 @@ def bound_label(audit: Audit) -> str:
     """What the verdict's bound is, in a few words."""
     v = audit.verdict
     at = "" if v.delta == audit.settings.delta else f", at the claim's δ = {v.delta:.3g}"
-    gaussian = "" if v.mu is None else ", ε under Gaussian DP"
-    return f"{v.label}, one-sided {_percent(v.level)}, {v.promise}{at}{gaussian}"
+    under = "" if v.mu is None else ", ε under Gaussian DP"
+    if v.noise is not None:
+        under = ", ε if training is DP-SGD with the stated sampling rate and steps"
+    return f"{v.label}, one-sided {_percent(v.level)}, {v.promise}{at}{under}"
 
 
 def _claim(audit: Audit) -> str:

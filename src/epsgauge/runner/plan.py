@@ -187,7 +187,10 @@ def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
         return values
     inserts = getattr(adversary, "inserts", None)
     if isinstance(adversary, dict):
-        inserts = {**PRESETS.get(adversary.get("preset"), {}), **adversary}.get("inserts")
+        of_preset: dict[str, Any] = next(
+            (keys for name, keys in PRESETS.items() if name == adversary.get("preset")), {}
+        )
+        inserts = {**of_preset, **adversary}.get("inserts")
     return {**values, "game": {**game, "challenge": "average"}} if inserts == "gradient" else values
 
 

@@ -127,7 +127,8 @@ def _bound(declared: Declared, moved: Moved, evidence: Evidence, method: Method,
     elif late or _is_quick(method):
         value = form.lower_bound(evidence, delta=delta, level=level)
     counts, tally = form.counts(evidence, several=base.pairs_per_model > 1), form.rests_on(evidence).tally
-    return Bound(value, form.name, form.label, level, delta, "estimate", None, tally, counts)
+    noise = None if value is None else form.noise(evidence, level=level)
+    return Bound(value, form.name, form.label, level, delta, "estimate", None, tally, counts, noise)
 
 
 def _is_quick(method: Method) -> bool:
