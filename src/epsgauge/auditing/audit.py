@@ -312,7 +312,8 @@ def _assembled(case: _Case) -> Audit:
     method = judge_.form(evidence, by_mu=by_mu)
     facts = replace(case.facts(settings.delta), level_declared=case.level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
-    who = adversary(evidence.judged, None if run is None else case.using.attack, case.signals)
+    attack, canary = (None, None) if run is None else (case.using.attack, run.canary)
+    who = adversary(evidence.judged, attack, case.signals, canary)
     said = (
         *caveats,
         *beside(run, settings, case.looks, kept.promise),
@@ -355,7 +356,7 @@ def _assembled(case: _Case) -> Audit:
         claim=ruled.claim,
         adversary=who,
         run=run,
-        attack=None if run is None else case.using.attack,
+        attack=attack,
         signals=case.signals,
         name=case.name,
         source="scores" if run is None else "run",

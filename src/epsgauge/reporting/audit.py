@@ -24,6 +24,7 @@ VERDICT_STYLE = {
     "violation by an estimate": "yellow",
     "violation by a credible bound": "yellow",
     "not refuted": "bold blue",
+    "inconclusive": "bold yellow",
     "underpowered": "bold yellow",
     "no claim": "bold",
 }
@@ -105,6 +106,10 @@ def _facts(audit: Audit) -> dict[str, str]:
         "tally": f"TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}   FNR {short(float(t.fnr))}  FPR "
         f"{short(float(t.fpr))}",
     }
+    if who.canary is not None:
+        facts["canary"] = who.canary.removeprefix("canary ")
+    if audit.verdict.control is not None:
+        facts["control"] = str(audit.verdict.control)
     if audit.said_of_scores:
         facts["scores"] = "; ".join(audit.said_of_scores)
     facts["declared"] = words(audit.declaration)
