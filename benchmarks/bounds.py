@@ -1,7 +1,8 @@
 """Lower bounds of ε and μ beside each other, one-sided at 95 % and δ = 1e-5, and how long the exact ones take.
 
-`python benchmarks/bounds.py` prints three tables and judges nothing; `--mu` prints that of μ alone. Seconds are CPU
-time on one thread.
+`python benchmarks/bounds.py` prints three tables and judges nothing; `--mu` prints that of μ alone, `--noise` that of
+DP-SGD's noise by its whole curve, with the time that a curve takes here and by dp-accounting. Seconds are CPU time on
+one thread.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ from tallies import DELTA, Cells
 from timing import on_one_thread
 
 import epsgauge as eg
+from epsgauge.adjacency import ADJACENCIES
+from epsgauge.auditing.accounting import composed
 from epsgauge.bounds import exact
 from epsgauge.bounds.exact import Direction, Quantity, by_inversion, exact_lower_bound
 from epsgauge.bounds.gaussian import gaussian_bound
+from epsgauge.bounds.noise import eps_of_noise, noise_at_most
 from epsgauge.bounds.ordering import EpsOrdering
 from epsgauge.bounds.regions import MuRegion
+from epsgauge.bounds.subsampled import curve
+from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.stats.families import Mu
 
 LEVEL = 0.95
@@ -33,6 +39,7 @@ GOALS: dict[Cells, float] = {
     (2, 487, 0, 511): 0.0,
 }
 SIZES = (500, 1000, 5000, 20_000, 50_000)
+TRAININGS = ((0.1, 1.0, 100), (0.01, 0.8, 2000), (0.5, 2.0, 10), (0.001, 0.5, 10_000))  # rate, noise and steps
 RATES = ((0.4, 0.4), (0.97, 0.005), (0.05, 0.1), (0.48, 0.5), (0.0, 0.0))  # FNR and FPR
 
 
@@ -75,6 +82,29 @@ def heights_of_mu() -> None:
         )
 
 
+def noise() -> None:
+    """Rates of 0.15 with a thousand trials of each kind: the bound, its ε, and the times of both and of one curve."""
+    cells = {"tp": 850, "tn": 850, "fp": 150, "fn": 150}
+    print("rate, noise, steps, adjacency     noise    ε at δ   bound, s    ε, s   curve, ms   dp-accounting, ms")
+    for rate, sigma, steps in TRAININGS:
+        for adjacency in ADJACENCIES:
+            privacy, spent = DPSGD(rate, sigma, steps), []
+            for job in (
+                lambda p=privacy, a=adjacency: noise_at_most(eg.Tally(**cells), p, adjacency=a, level=LEVEL),
+                lambda p=privacy, a=adjacency: eps_of_noise(p.noise_multiplier, p, delta=DELTA, adjacency=a),
+                lambda p=privacy, a=adjacency: curve(p, a),
+                lambda p=privacy, a=adjacency: composed(p, a, width=min(0.01, 0.075 / p.steps**0.5)),
+            ):
+                start = time.process_time()
+                spent.append((job(), time.process_time() - start))
+            (bound, a), (_, b), (_, c), (_, d) = spent
+            eps = eps_of_noise(bound, privacy, delta=DELTA, adjacency=adjacency)
+            print(
+                f"{f'{rate:g}, {sigma:g}, {steps}, {adjacency}':32s} {bound:6.3f} {eps:9.3f} {a:10.3f} {b:7.3f}"
+                f" {1e3 * c:11.1f} {1e3 * d:19.1f}"
+            )
+
+
 def seconds() -> None:
     print(f"{'trials of each kind':>20s}" + "".join(f"{f'rates {x:g}, {y:g}':>22s}" for x, y in RATES))
     for n in SIZES:
@@ -90,9 +120,15 @@ def _tally(cells: Cells) -> eg.Tally:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mu", action="store_true", help="only the table of μ")
-    only_mu = parser.parse_args().mu
+    parser.add_argument("--noise", action="store_true", help="only the table of DP-SGD's noise")
+    asked = parser.parse_args()
+    only_mu = asked.mu
     on_one_thread()
     timed((20, 20, 5, 5))  # imports and caches
+    if asked.noise:
+        composed(DPSGD(0.5, 1.0, 2), "substitute", width=0.01)
+        noise()
+        raise SystemExit
     if not only_mu:
         heights()
         print()

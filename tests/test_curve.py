@@ -13,6 +13,7 @@ import epsgauge as eg
 from epsgauge.auditing.accounting import accountant_eps, composed
 from epsgauge.auditing.audit import audit_run
 from epsgauge.auditing.calibration import calibrate
+from epsgauge.auditing.forecast import forecast
 from epsgauge.bounds import noise, subsampled
 from epsgauge.bounds.cells import improbable
 from epsgauge.bounds.exact import Quantity, inversion_of
@@ -292,10 +293,10 @@ def test_few_thresholds_and_useless_scores():
 class Leaky(Pairs):
     """Says that it is DP-SGD with much noise."""
 
-    sigma: float = 5.0
+    noise_multiplier: float = 5.0
 
     def privacy(self, n):
-        return DPSGD(sample_rate=0.5, noise_multiplier=self.sigma, steps=10)
+        return DPSGD(sample_rate=0.5, noise_multiplier=self.noise_multiplier, steps=10)
 
 
 def leaky(tmp_path, *, sigma=5.0, shift=5.0, **audit):
@@ -377,3 +378,19 @@ def test_it_judges_the_accountants_claim_at_a_threshold_of_its_own(tmp_path):
     assert given.verdict.tally == given.guaranteed_tally  # the rule that was asked for
     stated = {"claimed_eps": 0.5, "claimed_delta": 1e-5, "claimed_adjacency": "substitute"}
     assert audit_run(leaky(tmp_path / "c", shift=1.0, **stated)).verdict.method == "weighted"
+
+
+def test_what_a_plan_can_show_by_the_curve(tmp_path):
+    """Of a trainer of your own that is known only after its code was imported; a control run is judged too."""
+    run = leaky(tmp_path, verdict_method="curve")
+    found = forecast(run.plan)
+    assert found.method != "curve"
+    assert any("What Curve can show is known to your code alone" in text for text in found.warnings)
+    built_in = run.plan.changed(trainer={"use": "dpsgd", "batch_size": 10, "epochs": 5, "noise_multiplier": 1.0})
+    assert (forecast(built_in).method, forecast(built_in).largest_verdict > 5) == ("curve", True)
+    control = audit_run(played(run.plan.changed(control=True), tmp_path / "control"))
+    assert (control.verdict.kind, control.verdict.method) == ("no claim", "weighted")
+    assert forecast(built_in.changed(control=True)).method == "weighted"
+    assert control.lower_bound > 0
+    page = ask("report", tmp_path / "run", "-o", tmp_path / "report.md") and (tmp_path / "report.md").read_text()
+    assert "ε if training is DP-SGD with the stated sampling rate and steps" in page

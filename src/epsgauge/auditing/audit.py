@@ -209,7 +209,7 @@ def audit_run(
     """Without logging a look. `skipped`: models below this number chose the rule elsewhere, and are not judged.
     `among`: so many audits share what may be missed. That is a function of what was declared, and counts as declared.
     """
-    asked = setup_of(run.plan.audit, changes or {})
+    asked = setup_of(run.plan.audit, changes or {}, control=run.plan.control)
     using = replace(asked, settings=asked.settings.divided(among))
     settings, m = using.settings, run.plan.game.pairs_per_model
     cut, fit_pairs = settings.n_fit(run.plan.n_models) if skipped is None else skipped, settings.n_fit_pairs(m)

@@ -53,10 +53,9 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
     counting = Counting(settings.pooled_guesses, settings.pooled_number)
     evidence = replace(Evidence.ideal(n_judged, m_judged, counting, plan.game.adjacency), privacy=privacy)
     wanted, warnings = METHODS.get(settings.verdict_method or ""), list(found.notes)
-    if wanted is not None and wanted.of_dpsgd and unknown:
-        warnings.append(
-            f"What {wanted.label} can show is known to your code alone: --try imports it. Shown is another."
-        )
+    if wanted is not None and wanted.of_dpsgd and (unknown or plan.control):
+        said = f"What {wanted.label} can show is known to your code alone: --try imports it. Shown is another."
+        warnings += [said] if unknown else []
         wanted = None
     elif wanted is None and settings.verdict_method is not None:
         warnings.append(f"What {settings.verdict_method} can show is not known: it is your own code. Shown is another.")

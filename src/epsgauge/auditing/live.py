@@ -91,7 +91,7 @@ class Live:
 def _built_in(run: Run) -> Setup | None:
     """None where the plan names an attack or method of the user's own, which nothing but the audit loads."""
     try:
-        return setup_of(run.plan.audit, {})
+        return setup_of(run.plan.audit, {}, control=run.plan.control)
     except InvalidInput:
         return None
 

@@ -36,8 +36,11 @@ class Setup:
     own: tuple[Own, ...] = ()  # what of it is not built in
 
 
-def setup_of(declared: AuditSettings, changes: Mapping[str, Any]) -> Setup:
-    """`declared` with some settings changed. Only code that the changes name is loaded: these come from the user."""
+def setup_of(declared: AuditSettings, changes: Mapping[str, Any], *, control: bool = False) -> Setup:
+    """`declared` with some settings changed. Only code that the changes name is loaded: these come from the user.
+
+    A control run has no noise: where a method of DP-SGD is named, the sharpest other one judges it.
+    """
     values, own = dict(changes), []
     attack, method = values.get("attack"), values.get("verdict_method")
     if attack is not None:
@@ -57,6 +60,8 @@ def setup_of(declared: AuditSettings, changes: Mapping[str, Any]) -> Setup:
         raise InvalidInput(f"verdict_method must be one that may judge, which {method.name} may not. Leave it out.")
     if method is not None and method.of_claimed_mu and not settings.by_mu:
         raise InvalidInput(f'verdict_method = "{method.name}" judges claims stated as claimed_mu alone.')
+    if control and method is not None and method.of_dpsgd:
+        method = None
     return Setup(settings, attack, method, tuple(each for each in own if each is not None))
 
 

@@ -57,7 +57,8 @@ class StopWhen:
         settings, cut = run.plan.audit, run.plan.n_fit
         signals, late = in_time(run, results_of(run).signals, cut)
         try:
-            judged = judge_signals(signals, setup_of(settings, {}), cut, run.plan.n_fit_pairs)
+            using = setup_of(settings, {}, control=run.plan.control)
+            judged = judge_signals(signals, using, cut, run.plan.n_fit_pairs)
         except InvalidInput:  # too few models yet
             return False
         evidence = evidence_of(run, judged, cut, late)

@@ -14,8 +14,11 @@ from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.tally import Tally
 
-# How far a bound lies from each rate, in standard errors of the models that choose.
-AWAY = 1.5
+# How far from each rate its limit is taken, in standard errors of the models that choose: more than the luckiest of
+# many thresholds gains. Settled by simulation (docs/guarantees.md).
+AWAY = 3.5
+# No rate is taken to be nearer to 0 or 1.
+TINY = 1e-9
 # Noise multipliers whose curves are looked at, around that of the central limit.
 TRIED = np.exp(np.linspace(-0.7, 0.7, 9))
 
@@ -24,8 +27,8 @@ def promising(tallies: Tally, privacy: DPSGD, adjacency: Adjacency) -> Floats:
     """Minus the logarithm of the noise that other models are likely to refute, for the tally at each threshold.
 
     Of few models the best of many thresholds is the luckiest. So both rates are smoothed first: their probits as
-    parabolas in the probit of the share that is guessed 0. How many models will be judged is not asked, as the rule
-    must stay when a run grows.
+    parabolas in the probit of the share that is guessed 0. Where that flatters, the rates themselves count. How many
+    models will be judged is not asked, as the rule must stay when a run grows.
     """
     n1, n0 = float(tallies.n_positive[0]), float(tallies.n_negative[0])
     share = special.ndtri((tallies.fn + tallies.tn + 0.5) / (n1 + n0 + 1.0))
@@ -36,20 +39,20 @@ def promising(tallies: Tally, privacy: DPSGD, adjacency: Adjacency) -> Floats:
         out: Floats = mu
         return out
     noise = np.clip(by_central_limit(float(mu.max()), privacy, adjacency) * TRIED, SMALLEST, LARGEST)
-    room = np.stack([curve(replace(privacy, noise_multiplier=s), adjacency).least(y) - x for s in noise.tolist()])
-    return _crossing(room, -np.log(noise))
+    least = np.stack([curve(replace(privacy, noise_multiplier=s), adjacency).least(y) for s in noise.tolist()])
+    return _crossing(special.ndtri(np.maximum(least, TINY)) - special.ndtri(x), -np.log(noise))
 
 
 def _smooth(at: Floats, rate: Floats) -> Floats:
     z = special.ndtri(rate)
     weight = np.sqrt(np.exp(-z * z) / (rate * (1.0 - rate)))  # one over the standard error of a probit
     fitted = np.polynomial.Polynomial.fit(at, z, min(2, len(at) - 1), w=weight) if np.ptp(at) > 0 else None
-    out: Floats = rate if fitted is None else special.ndtr(fitted(at))
+    out: Floats = rate if fitted is None else np.maximum(rate, special.ndtr(fitted(at)))
     return out
 
 
 def _above(rate: Floats, n: float) -> Floats:
-    out: Floats = np.clip(rate + AWAY * np.sqrt(rate * (1.0 - rate) / n), 1e-9, 1.0 - 1e-9)
+    out: Floats = np.clip(rate + AWAY * np.sqrt(rate * (1.0 - rate) / n), TINY, 1.0 - TINY)
     return out
 
 
