@@ -24,7 +24,7 @@ from epsgauge.bounds.weighted import (
     _ratio,
     again_at,
     classed,
-    refutes,
+    refuted,
     weighted_lower_bound,
 )
 from epsgauge.errors import InvalidInput
@@ -63,6 +63,10 @@ def guesses_of(table, wrong=NONE):
     n, *fit = columns(table)
     each = Prior.of(UP, of_one_side(), *fit), Prior.of(DOWN, of_one_side(), *fit)
     return Classed(n, np.asarray(wrong), Prior.of(BOTH, of_both_sides(), *fit), each)
+
+
+def refutes(guesses, eps, **asked):
+    return next(refuted(guesses, np.array([eps]), **asked))
 
 
 def outcomes(n):

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from epsgauge.bounds.shapes import EDGES, classes, of_both_sides, of_one_side, places
-from epsgauge.bounds.weighted import BOTH, DOWN, STEP, TIE, UP, Classed, Prior
+from epsgauge.bounds.weighted import BOTH, DOWN, STEP, TIE, UP, Classed, Prior, log_sum
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 
@@ -91,10 +91,7 @@ def _log_mixture(prior: Prior, right: Floats, wrong: Floats, q: float) -> Floats
     """Of shapes that are as sure as ε or surer, one number for each moment."""
     p = np.maximum(prior.right, q)
     terms = right[:, prior.columns] @ np.log(p / q).T + wrong[:, prior.columns] @ np.log((1.0 - p) / (1.0 - q)).T
-    terms += prior.log_weight - special.logsumexp(prior.log_weight)
-    top = terms.max(axis=1)
-    out: Floats = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
-    return out
+    return log_sum(terms + prior.log_share)
 
 
 def _cells(scores: Floats, bits: Ints, at: Ints, n: int, like: Floats) -> tuple[Ints, Ints]:

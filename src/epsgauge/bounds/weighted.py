@@ -8,10 +8,10 @@ mechanism are dominated by independent coins, so that its law is known (docs/gua
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import count
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.binomial import log_mass
 
 STEP = 0.02  # of the grid of ε, which is fixed beforehand
+POINTS = 32  # of the grid, at once
 # δ costs at most one of these shares of α: the first that leaves classes small enough, or the last.
 COSTS = (0.1, 0.2, 0.5)
 SMALL = 0.01  # of all bits
@@ -52,6 +53,12 @@ class Prior:
         fit = np.log(right) @ fit_right[columns] + np.log1p(-right) @ fit_wrong[columns] - math.log(len(right))
         kept = fit > fit.max() - UNLIKELY
         return cls(columns, right[kept], fit[kept] - fit.max(), float(np.logaddexp.reduce(fit)))
+
+    @cached_property
+    def log_share(self) -> Floats:
+        """Weights that sum to 1."""
+        out: Floats = self.log_weight - np.logaddexp.reduce(self.log_weight)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,24 +98,33 @@ def weighted_lower_bound(guesses: Classed, *, n_bits: int, delta: float, level: 
     `n_bits` counts every fair bit of the game, guessed or not.
     """
     d, alpha = checks.one("delta", checks.delta(delta)), 1.0 - checks.level(level)
-    fits = (i for i in count(1) if not refutes(guesses, i * STEP, n_bits=n_bits, delta=d, alpha=alpha))
-    return (next(fits) - 1) * STEP
+    for start in count(0, POINTS):
+        points: Floats = STEP * np.arange(start + 1.0, start + POINTS + 1.0)
+        said = refuted(guesses, points, n_bits=n_bits, delta=d, alpha=alpha)
+        n = sum(1 for _ in takewhile(bool, said))
+        if n < POINTS:
+            break
+    return (start + n) * STEP
 
 
-def refutes(guesses: Classed, eps: float, *, n_bits: int, delta: float, alpha: float) -> bool:
-    """Whether (ε, δ)-DP is refuted; if it holds, that has a probability of at most α."""
-    wrong = float(special.expit(-eps))
-    cost, fewest = _price(wrong, n_bits, delta, alpha)
-    unsure = UNSURE * alpha
-    allowed = alpha - cost - unsure
-    ratio = _ratio(guesses, wrong, fewest)
-    if ratio is None or allowed <= 0:
-        return False
-    seen = float(ratio.log(ratio.wrong[None])[0]) - TIE
-    if seen >= -math.log(allowed):  # by Markov's inequality
-        return True
-    rng = np.random.default_rng([STREAM, round(eps / STEP)])
-    return seen > 0 and _tail_is_below(ratio, seen, allowed, unsure, rng)
+def refuted(guesses: Classed, eps: Floats, *, n_bits: int, delta: float, alpha: float) -> Iterator[bool]:
+    """Whether (ε, δ)-DP is refuted, for one ε after another; where it holds, that has a probability of at most α."""
+    wrong, unsure = special.expit(-eps), UNSURE * alpha
+    prices = [_price(float(chance), n_bits, delta, alpha) for chance in wrong]
+    fewest = np.array([n for _, n in prices])
+    seen = np.zeros(len(eps))
+    for n in np.unique(fewest):
+        seen[fewest == n] = _log_ratios(guesses, wrong[fewest == n], int(n)) - TIE
+    for i, (cost, n) in enumerate(prices):
+        allowed = alpha - cost - unsure
+        if allowed <= 0 or seen[i] <= 0:
+            yield False
+        elif seen[i] >= -math.log(allowed):  # by Markov's inequality
+            yield True
+        else:
+            rng = np.random.default_rng([STREAM, round(eps[i] / STEP)])
+            ratio = _ratio(guesses, float(wrong[i]), n)
+            yield ratio is not None and _tail_is_below(ratio, allowed, unsure, rng)
 
 
 def again_at(guesses: Classed, eps: float, quantile: float) -> Classed:
@@ -132,13 +148,16 @@ class _Mixture:
     log_prior: Floats
     chance: float  # of a wrong guess at ε
 
+    @cached_property
+    def log_factors(self) -> tuple[Floats, Floats]:
+        """What it counts for each shape if all guesses are right, and what each wrong one changes: shape by class."""
+        for_right, for_wrong = np.log(self.right / (1.0 - self.chance)), np.log((1.0 - self.right) / self.chance)
+        return for_right @ self.n + self.log_prior, for_wrong - for_right
+
     def log_ratio(self, wrong: Ints) -> Floats:
         """Of the likelihood of so many wrong guesses, one row for each set of them, to that at ε."""
-        for_right, for_wrong = np.log(self.right / (1.0 - self.chance)), np.log((1.0 - self.right) / self.chance)
-        terms = (for_right @ self.n + self.log_prior) + wrong[:, self.at] @ (for_wrong - for_right).T
-        top = terms.max(axis=1)
-        out: Floats = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
-        return out
+        all_right, each_wrong = self.log_factors
+        return log_sum(all_right + wrong[:, self.at] @ each_wrong.T)
 
     def draw(self, rng: np.random.Generator, into: Ints) -> None:
         """Sets of wrong guesses."""
@@ -179,12 +198,13 @@ class _Ratio:
         return {int(j) for mixture in (self.together, *self.each) for j in mixture.at}
 
 
-def _tail_is_below(ratio: _Ratio, seen: float, allowed: float, unsure: float, rng: np.random.Generator) -> bool:
-    """Whether the ratio reaches `seen` under ε with a probability of at most `allowed`: simulated, rounded upwards.
+def _tail_is_below(ratio: _Ratio, allowed: float, unsure: float, rng: np.random.Generator) -> bool:
+    """Whether the ratio is as high under ε with a probability of at most `allowed`: simulated, rounded upwards.
 
-    A draw from the mixture counts by 1/ratio if it reaches `seen`; the mean is the tail, and no draw counts by more
-    than exp(−seen). So Chernoff's inequality gives an upper limit of the tail.
+    A draw from the mixture counts by 1/ratio if it is as high as what was seen; the mean is the tail, and no draw
+    counts by more than exp(−seen). So Chernoff's inequality gives an upper limit of the tail.
     """
+    seen = float(ratio.log(ratio.wrong[None])[0]) - TIE  # as draws are: other sums may be rounded otherwise
     most, log = math.exp(-seen), math.log(len(DRAWS) / unsure)
     total, drawn = 0.0, 0
     for n in DRAWS:
@@ -200,20 +220,50 @@ def _tail_is_below(ratio: _Ratio, seen: float, allowed: float, unsure: float, rn
     return False
 
 
+def _log_ratios(guesses: Classed, wrong: Floats, fewest: int) -> Floats:
+    """log of the likelihood ratio of the guesses against each ε, at which a guess is wrong with such a chance."""
+    joined = _join(guesses.n, fewest)
+    n_wrong = joined(guesses.wrong)
+    n_right = joined(guesses.n) - n_wrong
+
+    def of(prior: Prior) -> Floats:
+        right = _right(guesses, prior, joined)
+        for_right = np.maximum(np.log(right) - np.log1p(-wrong)[:, None, None], 0.0)
+        for_wrong = np.minimum(np.log1p(-right) - np.log(wrong)[:, None, None], 0.0)
+        return log_sum(for_right @ n_right + for_wrong @ n_wrong + prior.log_share)
+
+    log_together, log_each = guesses.log_weights
+    up, down = (of(prior) for prior in guesses.each)
+    out: Floats = np.logaddexp(log_together + of(guesses.together), log_each + up + down)
+    return out
+
+
 def _ratio(guesses: Classed, wrong: float, fewest: int) -> _Ratio | None:
     """None where no shape is surer than ε in a class of at least `fewest` guesses."""
     joined = _join(guesses.n, fewest)
     n = joined(guesses.n)
-
-    def mixture(prior: Prior) -> _Mixture:
-        right = np.zeros((len(prior.right), len(guesses.n)))
-        right[:, prior.columns] = prior.right * guesses.n[prior.columns]
-        return _mixture(n, joined(right) / np.maximum(n, 1), prior.log_weight, wrong)
-
-    together, each = mixture(guesses.together), [mixture(prior) for prior in guesses.each]
+    together, *each = (
+        _mixture(n, _right(guesses, prior, joined), prior.log_weight, wrong)
+        for prior in (guesses.together, *guesses.each)
+    )
     if not any(len(m.at) for m in (together, *each)):
         return None
     return _Ratio(n, joined(guesses.wrong), together, [m for m in each if len(m.at)], *guesses.log_weights)
+
+
+def _right(guesses: Classed, prior: Prior, joined: Callable[[NDArray[Any]], NDArray[Any]]) -> Floats:
+    """How likely guesses are right, shape by joined class; those of classes without a shape are coins."""
+    right = np.full((len(prior.right), len(guesses.n)), 0.5)
+    right[:, prior.columns] = prior.right
+    out: Floats = joined(right * guesses.n) / joined(guesses.n)
+    return out
+
+
+def log_sum(terms: Floats) -> Floats:
+    """log of the sum of exp(terms) along the last axis."""
+    top = terms.max(axis=-1)
+    out: Floats = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
+    return out
 
 
 def _mixture(n: Ints, right: Floats, log_weight: Floats, wrong: float) -> _Mixture:
