@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsgauge.bounds.shapes import EDGES, classes, of_both_sides, of_one_side, places
+from epsgauge.bounds.classed import DOWN, UP, Classed, Prior
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.binomial import log_mass
@@ -32,63 +32,9 @@ DRAWS = (2**9, 2**11, 2**14)  # of a simulated tail: more where fewer do not dec
 AT_ONCE = 2**9
 UNSURE = 1e-4  # of α: how often the limit of a simulated tail may be too low
 TIE = 1e-9
-UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are left out
+LESS = 0.4  # classes whose guesses seem less sure than this below ε are read
 AGAIN = 1000  # draws for what would be detected
 STREAM = 0x3E161  # of the draws here
-
-UP, DOWN, BOTH = slice(0, len(EDGES)), slice(len(EDGES), 2 * len(EDGES)), slice(0, 2 * len(EDGES))
-
-
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """Shapes of some of the classes, and how likely each is by the rows that are set apart."""
-
-    columns: slice
-    right: Floats  # how likely a guess is right: shape by class
-    log_weight: Floats
-    log_total: float  # how likely those rows are by all of them
-
-    @classmethod
-    def of(cls, columns: slice, right: Floats, fit_right: Ints, fit_wrong: Ints) -> Prior:
-        fit = np.log(right) @ fit_right[columns] + np.log1p(-right) @ fit_wrong[columns] - math.log(len(right))
-        kept = fit > fit.max() - UNLIKELY
-        return cls(columns, right[kept], fit[kept] - fit.max(), float(np.logaddexp.reduce(fit)))
-
-    @cached_property
-    def log_share(self) -> Floats:
-        """Weights that sum to 1."""
-        out: Floats = self.log_weight - np.logaddexp.reduce(self.log_weight)
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class Classed:
-    """How many guesses of each class there are, how many of them are wrong, and which shapes are likely beforehand."""
-
-    n: Ints
-    wrong: Ints
-    together: Prior
-    each: tuple[Prior, Prior]
-
-    @cached_property
-    def log_weights(self) -> tuple[float, float]:
-        """How likely it is that both sides belong together, and that each is by itself."""
-        both, apart = self.together.log_total, sum(prior.log_total for prior in self.each)
-        total = float(np.logaddexp(both, apart))
-        return both - total, apart - total
-
-
-def classed(scores: Floats, bits: Ints, fit_scores: Floats, fit_bits: Ints) -> Classed:
-    """The guesses about judged rows; the rows that are set apart say which shapes are likely."""
-    of = classes(places(np.concatenate([scores, fit_scores])))
-    wrong = np.concatenate([bits, fit_bits]) != (of < len(EDGES))
-    judged = np.arange(len(of)) < len(scores)
-    n, n_wrong, *fit = (
-        np.bincount(of[rows], minlength=2 * len(EDGES))
-        for rows in (judged, judged & wrong, ~judged & ~wrong, ~judged & wrong)
-    )
-    each = Prior.of(UP, of_one_side(), *fit), Prior.of(DOWN, of_one_side(), *fit)
-    return Classed(n, n_wrong, Prior.of(BOTH, of_both_sides(), *fit), each)
 
 
 @lru_cache(maxsize=64)
@@ -111,19 +57,20 @@ def refuted(guesses: Classed, eps: Floats, *, n_bits: int, delta: float, alpha: 
     """Whether (ε, δ)-DP is refuted, for one ε after another; where it holds, that has a probability of at most α."""
     wrong, unsure = special.expit(-eps), UNSURE * alpha
     prices = [_price(float(chance), n_bits, delta, alpha) for chance in wrong]
-    fewest = np.array([n for _, n in prices])
+    costs, fewest = np.array([cost for cost, _ in prices]), np.array([n for _, n in prices])
+    stage = np.array([guesses.judged_at(float(chance)) for chance in special.expit(eps - LESS)])
     seen = np.zeros(len(eps))
-    for n in np.unique(fewest):
-        seen[fewest == n] = _log_ratios(guesses, wrong[fewest == n], int(n)) - TIE
-    for i, (cost, n) in enumerate(prices):
-        allowed = alpha - cost - unsure
+    for k, n in {*zip(stage.tolist(), fewest.tolist(), strict=True)}:
+        at = (stage == k) & (fewest == n)
+        seen[at] = _log_ratios(guesses.stages[k][1], wrong[at], n) - TIE
+    for i, allowed in enumerate((alpha - costs - unsure).tolist()):
         if allowed <= 0 or seen[i] <= 0:
             yield False
         elif seen[i] >= -math.log(allowed):  # by Markov's inequality
             yield True
         else:
             rng = np.random.default_rng([STREAM, round(eps[i] / STEP)])
-            ratio = _ratio(guesses, float(wrong[i]), n)
+            ratio = _ratio(guesses.stages[stage[i]][1], float(wrong[i]), int(fewest[i]))
             yield ratio is not None and _tail_is_below(ratio, allowed, unsure, rng)
 
 
@@ -131,10 +78,11 @@ def again_at(guesses: Classed, eps: float, quantile: float) -> Classed:
     """Guesses drawn again with the measured shares of wrong ones: as telling against ε as this quantile of draws."""
     rng, n = np.random.default_rng(STREAM), guesses.n
     draws = rng.binomial(n, (guesses.wrong + 0.5) / (n + 1.0), (AGAIN, len(n)))
-    ratio = _ratio(guesses, float(special.expit(-eps - STEP)), 1)
+    judged = guesses.stages[guesses.judged_at(float(special.expit(eps + STEP - LESS)))][1]
+    ratio = _ratio(judged, float(special.expit(-eps - STEP)), 1)
     if ratio is None:
         return guesses
-    telling = ratio.log(_join(guesses.n, 1)(draws))
+    telling = ratio.log(_join(judged.n, 1)(draws))
     return replace(guesses, wrong=draws[np.argsort(telling)[int(quantile * AGAIN)]])
 
 
@@ -230,7 +178,7 @@ def _log_ratios(guesses: Classed, wrong: Floats, fewest: int) -> Floats:
         right = _right(guesses, prior, joined)
         for_right = np.maximum(np.log(right) - np.log1p(-wrong)[:, None, None], 0.0)
         for_wrong = np.minimum(np.log1p(-right) - np.log(wrong)[:, None, None], 0.0)
-        return log_sum(for_right @ n_right + for_wrong @ n_wrong + prior.log_share)
+        return log_sum(for_right @ n_right + for_wrong @ n_wrong + prior.log_weight)
 
     log_together, log_each = guesses.log_weights
     up, down = (of(prior) for prior in guesses.each)
