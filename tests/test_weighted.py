@@ -171,6 +171,7 @@ INSIDE = {0: (2, 1, 1), 2: (2, 0, 0), 6: (2, 0, 0), ZERO: (2, 1, 1), ZERO + 4: (
 @pytest.fixture
 def _few_are_kept(monkeypatch):
     """So that classes of tables this small are read."""
+    monkeypatch.setattr("epsgauge.bounds.classed.FEWEST", 1)
     monkeypatch.setattr("epsgauge.bounds.classed.ROOT", 0.5)
 
 
@@ -214,6 +215,7 @@ def test_classes_are_read_from_the_middle_and_some_are_kept():
             first = int(np.argmax(n > 0))
             assert np.array_equal(n[first:], whole[first:])
             assert n.sum() >= 2 * np.sqrt(whole.sum())
+    assert len(classed(*gaussian(40, 25), *EMPTY).stages) == 1
     assert guesses.judged_at(0.5) == 0 < guesses.judged_at(0.8) < guesses.judged_at(0.95)
 
 

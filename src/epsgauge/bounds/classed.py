@@ -19,7 +19,8 @@ from epsgauge.bounds.shapes import EDGES, classes, of_both_sides, of_one_side, p
 from epsgauge.stats.arrays import Floats, Ints
 
 UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are left out
-ROOT = 2.0  # this times the square root of a side's guesses are never read
+# So many guesses of a side are never read, nor this times the square root of all that it has.
+FEWEST, ROOT = 20, 2.0
 HEDGE = 0.2  # the weight of what was likely before any class was read
 T = TypeVar("T", float, Floats)
 
@@ -97,7 +98,7 @@ class Classed:
         """What is left as classes are read from the middle of each side outwards, the least sure first; and before it
         how likely guesses of the class that comes next are right, or 1 where none is read any more.
         """
-        kept = [(side, max(1.0, ROOT * math.sqrt(self.n[side].sum()))) for side in (UP, DOWN)]
+        kept = [(side, max(FEWEST, ROOT * math.sqrt(self.n[side].sum()))) for side in (UP, DOWN)]
         left, out = self, list[tuple[float, Classed]]()
         while True:
             inner = [(side.start + int(np.argmax(left.n[side] > 0)), side, fewest) for side, fewest in kept]
