@@ -69,9 +69,6 @@ class Curve(Method):
 
         return needed(bound, eps, MAX_SAMPLES)
 
-    def plays(self, *, pairs: int, delta: float, by_split: bool) -> bool:
-        return False  # no scenario is DP-SGD
-
     def bounds_mechanism(self, *, pairs: int) -> bool:
         """One pair of rates shows the whole curve."""
         return True
