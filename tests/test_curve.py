@@ -361,7 +361,7 @@ def test_without_dp_sgd_it_is_refused(tmp_path):
         eg.audit(run, verdict_method="curve")
     with pytest.raises(eg.InvalidInput, match=f"{needs}, but it is not known how these models were trained"):
         eg.audit(ideal_scores(100, DPSGD(0.5, 1.0, 2), 0), verdict_method="curve")
-    with pytest.raises(eg.InvalidInput, match="no scenario has what curve needs"):
+    with pytest.raises(eg.InvalidInput, match="curve is for DP-SGD, which no scenario is"):
         calibrate("curve")
 
 
