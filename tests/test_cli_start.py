@@ -4,13 +4,13 @@ import io
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from command_line import ask, process, refused
 from rich.console import Console
 
 import epsgauge as eg
+from epsgauge.figures.ladder import Ladder, Rung
 from epsgauge.reporting.demo import show_ladder
 from epsgauge.runner.executors import InProcess
 
@@ -68,11 +68,14 @@ def test_the_demo_resumes_and_shows_its_result(tmp_path, monkeypatch):
     monkeypatch.setattr("epsgauge.runner.executors.Workers.submit", None)  # nothing is trained, or even loaded
     out = ask("demo", "-o", tmp_path)
     picture = out[out.rindex("DP-SGD on handwritten digits") :]
-    bars = re.findall(r"^(average record|best canary|every update) ", picture, re.MULTILINE)
-    assert bars == ["average record", "best canary", "every update", "average record", "every update"]
+    drawn = re.findall(r"^(average record|best canary|every update) ", picture, re.MULTILINE)
+    assert drawn == ["average record", "best canary", "every update", "average record", "every update"]
     assert "┊ claimed 3.85" in picture
     for name, found in first.items():
         assert found["verdict"]["kind"] in picture, name
+    page = (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert page.count('class="answer kind-') == 6  # of the page, and of each run
+    assert "The ε that each adversary shows" in page
     assert f"epsgauge audit {tmp_path / 'digits-bug-updates'}" in out
     assert "epsgauge init --opacus" in out
 
@@ -88,24 +91,22 @@ def test_the_bug_of_the_demo_is_half_the_noise_and_the_same_promise():
     assert wrong.privacy(400) == right.privacy(400)
 
 
-def ladder(*found, width=80):
-    """The picture of audits, each given as (ε for any mechanism, ε shown, verdict), of a claim of 4."""
-    audits = {
-        f"adversary {i}": SimpleNamespace(
-            lower_bound=surely,
-            verdict=SimpleNamespace(bound=shown, kind=kind, level=0.99),
-            claim=SimpleNamespace(eps=4.0),
-        )
-        for i, (surely, shown, kind) in enumerate(found)
-    }
+def bars(*rungs, width):
+    """The picture in a terminal of what adversaries show, where 4 is claimed."""
     page = io.StringIO()
-    show_ladder({"a training": audits}, Console(file=page, width=width))
+    end = max(4.0, *(rung.shown for rung in rungs))
+    show_ladder(Ladder(1e-5, 0.99, 4.0, {"a training": rungs}, end), Console(file=page, width=width))
     return page.getvalue().splitlines()
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_bars_are_as_long_as_what_is_shown_and_the_claim_is_a_line(width):
-    lines = ladder((0.0, 0.0, "inconclusive"), (1.0, 2.0, "not refuted"), (5.0, 8.0, "violation"), width=width)
+    rungs = [
+        Rung("weak", 0.0, 0.0, "inconclusive"),
+        Rung("strong", 1.0, 2.0, "not refuted"),
+        Rung("sees a bug", 5.0, 8.0, "violation"),
+    ]
+    lines = bars(*rungs, width=width)
     none, some, beyond, claim = lines[2:6]
     at = claim.index("┊")
     assert {line.index("┊") for line in (none, some, beyond)} == {at}

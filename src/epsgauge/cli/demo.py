@@ -19,9 +19,12 @@ STORY = {
         "digits-canary": ("best canary", "It plants the record that leaks most, and sees its loss."),
         "digits-updates": ("every update", "It plants a gradient, and sees every noisy update."),
     },
-    "The same with a bug: the clipping norm was doubled, the noise was not": {
-        "digits-bug": ("average record", "The weakest adversary again."),
-        "digits-bug-updates": ("every update", "The strongest adversary again."),
+    "The same with a bug: half the noise": {
+        "digits-bug": (
+            "average record",
+            "The clipping norm was doubled, the noise was not. The weakest adversary.",
+        ),
+        "digits-bug-updates": ("every update", "The strongest adversary."),
     },
 }
 OUTRO = "A short bar does not mean that ε is small: the bug is there, whether the adversary sees it or not."
@@ -37,7 +40,8 @@ def demo(
 ) -> None:
     """Train DP-SGD models on handwritten digits and attack them, from weak to strong. Run it again to resume."""
     from epsgauge.auditing.audit import audit
-    from epsgauge.reporting.demo import show_finding, show_ladder, show_step
+    from epsgauge.figures.ladder import ladder
+    from epsgauge.reporting.demo import show_finding, show_ladder, show_step, write_page
     from epsgauge.runner.plan import Plan
 
     audits, failed, screen = {}, False, console(quiet=as_json)
@@ -51,10 +55,14 @@ def demo(
             failed = failed or bool(done.n_failed)
             audits[name] = audit(done)
             show_finding(audits[name], screen)
+    found = {title: {who: audits[name] for name, (who, _) in of.items()} for title, of in STORY.items()}
+    page = write_page(found, out / "demo.html", intro=INTRO, outro=OUTRO)
     if as_json:
-        print_json({name: found.to_json() for name, found in audits.items()})
-    show_ladder({title: {who: audits[name] for name, (who, _) in of.items()} for title, of in STORY.items()}, screen)
-    screen.print(f"\n{OUTRO}")
-    screen.out(f"\nthe whole verdict:  epsgauge audit {out / name}\nyour own pipeline:  epsgauge init --opacus DIR")
+        print_json({name: each.to_json() for name, each in audits.items()})
+    show_ladder(ladder(found), screen)
+    screen.print(f"\n{OUTRO}\n")
+    screen.out(f"the same as a page: {page}")
+    screen.out(f"the whole verdict:  epsgauge audit {out / name}")
+    screen.out("your own pipeline:  epsgauge init --opacus DIR")
     if failed:
         raise typer.Exit(INCOMPLETE)
