@@ -25,6 +25,7 @@ from epsgauge.bounds.regions import LinesRegion
 from epsgauge.bounds.subsampled import curve, least_eps
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.methods.facts import DPSGD_CURVE
+from epsgauge.methods.table import OF_NOISE
 from epsgauge.scores.rules import SameData, judge
 from epsgauge.scores.search import tally_at, threshold_for
 from epsgauge.stats.families import Mu
@@ -310,7 +311,7 @@ def test_an_audit_holds_the_curve_against_its_rates(tmp_path):
     found = a.effective_noise()
     assert found.refuted
     assert found.noise_at_most < 5.0
-    assert found == effective_noise(a.guaranteed_tally, a.privacy, adjacency="substitute", level=0.99)
+    assert found == effective_noise(OF_NOISE.rests_on(a.evidence).tally, a.privacy, adjacency="substitute", level=0.99)
     said = ask("audit", tmp_path / "run", "--curve")
     assert "the claimed multiplier 5.000 is refuted" in " ".join(said.split())
 
@@ -320,7 +321,7 @@ def test_it_judges_like_any_other_method(tmp_path):
     a = audit_run(run)
     assert (a.verdict.kind, a.verdict.method, a.verdict.promise) == ("violation", "curve", "guaranteed")
     at = {"adjacency": "substitute", "level": 0.99}
-    assert a.verdict.noise == noise_at_most(a.guaranteed_tally, run.privacy, **at) < 5.0
+    assert a.verdict.noise == noise_at_most(a.verdict.tally, run.privacy, **at) < 5.0
     assert (
         a.verdict.bound
         == a.lower_bound
@@ -360,21 +361,23 @@ def test_without_dp_sgd_it_is_refused(tmp_path):
         eg.audit(run, verdict_method="curve")
     with pytest.raises(eg.InvalidInput, match=f"{needs}, but it is not known how these models were trained"):
         eg.audit(ideal_scores(100, DPSGD(0.5, 1.0, 2), 0), verdict_method="curve")
-    with pytest.raises(eg.InvalidInput, match="no scenario has what curve needs"):
+    with pytest.raises(eg.InvalidInput, match="curve is for DP-SGD, which no scenario is"):
         calibrate("curve")
 
 
-def test_the_rule_is_chosen_for_the_method_and_counts_as_declared(tmp_path):
+def test_it_judges_the_accountants_claim_at_a_threshold_of_its_own(tmp_path):
     run = leaky(tmp_path, shift=1.0)
-    before, for_curve = (audit_run(run, changes) for changes in ({}, {"verdict_method": "curve"}))
-    assert before.verdict.promise == "guaranteed"
-    assert for_curve.lost.rule  # which is another one than was declared
-    assert audit_run(run, {"verdict_method": "curve", "search": "bayes"}).lost.rule
-    declared = leaky(tmp_path / "b", shift=1.0, verdict_method="curve")
-    a = audit_run(declared)
-    assert a.lost is None
-    assert a.judged.threshold == for_curve.judged.threshold
-    assert audit_run(declared, {"delta": 1e-6}).verdict.promise == "guaranteed"  # it holds at every δ
+    a = audit_run(run)
+    assert (a.verdict.method, a.verdict.promise, a.lost) == ("curve", "guaranteed", None)  # of the accountant's claim
+    picked = OF_NOISE.picks(a.evidence, delta=1e-5, level=0.99)
+    assert picked != a.judged.threshold  # which is the best for ε at δ
+    assert a.verdict.tally == a.evidence.at(picked).one_each.tally
+    assert a.lower_bound == a.gauge.bound != a.verdict.bound  # a limit for ε is no claim of DP-SGD
+    assert a.gauge.method == "weighted"
+    given = audit_run(leaky(tmp_path / "b", shift=1.0, target_fpr=0.2))
+    assert given.verdict.tally == given.guaranteed_tally  # the rule that was asked for
+    stated = {"claimed_eps": 0.5, "claimed_delta": 1e-5, "claimed_adjacency": "substitute"}
+    assert audit_run(leaky(tmp_path / "c", shift=1.0, **stated)).verdict.method == "weighted"
 
 
 def test_what_a_plan_can_show_by_the_curve(tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from epsgauge.attacks.attack import Attack
 from epsgauge.games.signals import Signals
@@ -18,18 +20,28 @@ class Adversary:
     rule: str
     access: str
     percentile: float | None = None  # that the threshold stands for, of the percentile attack
+    canary: str | None = None  # the pair that it inserts, where that was made from the data, and why this one
 
     def __str__(self) -> str:
         name = "the given scores" if self.attack is None else f"attack {self.attack}"
-        return f"{name}, {self.rule}; {self.access}"
+        with_canary = "" if self.canary is None else f"; {self.canary}"
+        return f"{name}, {self.rule}; {self.access}{with_canary}"
 
 
-def adversary(judged: Judged, attack: Attack | None, signals: Signals | None) -> Adversary:
-    """Of scores (without signals), or of an attack on the signals of a run."""
+def adversary(
+    judged: Judged, attack: Attack | None, signals: Signals | None, canary: Mapping[str, Any] | None
+) -> Adversary:
+    """Of scores (without signals), or of an attack on the signals of a run, with the canary that it took."""
     if attack is None or signals is None:
         return Adversary(None, _rule(judged, None), "what it sees of a model is not known")
     percentile = attack.percentile_of(judged.threshold, signals)
-    return Adversary(attack.name, _rule(judged, percentile), attack.sees(signals), percentile)
+    return Adversary(attack.name, _rule(judged, percentile), attack.sees(signals), percentile, _canary(canary))
+
+
+def _canary(taken: Mapping[str, Any] | None) -> str | None:
+    if taken is None:
+        return None
+    return f"canary {taken['name']} ({taken['meaning']}), the best of {len(taken['tried'])} that were tried"
 
 
 def _rule(judged: Judged, percentile: float | None) -> str:

@@ -103,7 +103,7 @@ class Audit(Reading, Printed):
     def effective_noise(self) -> EffectiveNoise:
         """The noise that DP-SGD can have had at most, by its whole trade-off curve, at the verdict's level.
 
-        It rests on one pair per model. The method `curve` judges by it, and chooses a rule that is best for it.
+        It rests on one pair per model, with the threshold that the method `curve` picks, which judges by it.
         """
         if not isinstance(self.privacy, DPSGD):
             raise InvalidInput(
@@ -111,7 +111,10 @@ class Audit(Reading, Printed):
                 "what it promises as eg.DPSGD."
             )
         found = effective_noise(
-            self.guaranteed_tally, self.privacy, adjacency=self.adjacency, level=self.settings.verdict_level
+            OF_NOISE.rests_on(self.evidence).tally,
+            self.privacy,
+            adjacency=self.adjacency,
+            level=self.settings.verdict_level,
         )
         facts = replace(self.facts, level_declared=True)  # its level is the verdict's
         kept = left(OF_NOISE, facts, self.evidence, form=OF_NOISE)
@@ -309,7 +312,8 @@ def _assembled(case: _Case) -> Audit:
     method = judge_.form(evidence, by_mu=by_mu)
     facts = replace(case.facts(settings.delta), level_declared=case.level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
-    who = adversary(evidence.judged, None if run is None else case.using.attack, case.signals)
+    attack, canary = (None, None) if run is None else (case.using.attack, run.canary)
+    who = adversary(evidence.judged, attack, case.signals, canary)
     said = (
         *caveats,
         *beside(run, settings, case.looks, kept.promise),
@@ -352,7 +356,7 @@ def _assembled(case: _Case) -> Audit:
         claim=ruled.claim,
         adversary=who,
         run=run,
-        attack=None if run is None else case.using.attack,
+        attack=attack,
         signals=case.signals,
         name=case.name,
         source="scores" if run is None else "run",

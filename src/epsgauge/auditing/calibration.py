@@ -40,6 +40,8 @@ def calibrate(
     checks.whole("runs", runs, 2)
     checks.whole("seed", seed, 0)
     bounder = Bounder.of(method, one_sided)
+    if bounder.method.of_dpsgd:
+        raise InvalidInput(f"{bounder.method.name} is for DP-SGD, which no scenario is. Calibrate another method.")
     found = []
     for scenario in scenarios:
         played = scenario.smaller() if exact else scenario
@@ -59,10 +61,6 @@ def calibrate(
             )
         )
     m = bounder.method
-    if scenarios and not found:
-        raise InvalidInput(
-            f"no scenario has what {m.name} needs, so it cannot be calibrated. Calibrate another method."
-        )
     return Certificate(
         *(m.name, m.label, m.promise, m.assumptions, one_sided),
         runs=None if exact else runs,

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from epsgauge.auditing.calibration_sources import Answers, LaplaceScores, NormalScores, Source
-from epsgauge.methods.facts import DPSGD_CURVE, FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.scores.rules import SameData, Split, judge
 from epsgauge.scores.said import Bits
 from epsgauge.scores.table import Scores
@@ -86,7 +86,6 @@ class Scenario:
             RULE_FIXED: self.chosen == "same",
             NUMBER_FIXED: self.looks > 1,
             FAIR_BITS: self.n1 != self.n0,
-            DPSGD_CURVE: True,
             GAUSSIAN_CURVE: not isinstance(self.source, NormalScores),
         }
         return frozenset(name for name, is_broken in broken.items() if is_broken)

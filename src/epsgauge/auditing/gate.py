@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
@@ -11,6 +11,8 @@ from epsgauge.auditing.verdict import ABOVE
 from epsgauge.errors import InvalidInput
 from epsgauge.numbers import number
 from epsgauge.stats import checks
+
+FailOn = Literal["violation", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,13 @@ def gate(
     audit: Audit,
     *,
     fail_above: float | None = None,
-    fail_on: Literal["violation"] | None = None,
+    fail_on: FailOn | None = None,
     count_estimates: bool = False,
 ) -> Gate:
     """Hold the audit against gates; what is not guaranteed counts only with `count_estimates`.
+
+    "inconclusive" fails on a violation too, and where the audit could not have found one: the attack sees nothing, or
+    the models are too few.
 
     `fail_above` is compared with the audit's lower bound, one-sided at the verdict's level, at the δ of the audit.
     """
@@ -45,27 +50,31 @@ def gate(
                 f"{audit.settings.delta:g})."
             )
     if fail_on is not None:
-        if fail_on != "violation":
-            raise InvalidInput(f'fail_on must be "violation", but got {fail_on!r}.')
+        if fail_on not in get_args(FailOn):
+            raise InvalidInput(f'fail_on must be "violation" or "inconclusive", but got {fail_on!r}.')
         if audit.verdict.kind == "no claim":
             raise InvalidInput(
-                f"fail_on = violation needs a claim, but there is none, so it could never fail. "
+                f"fail_on = {fail_on} needs a claim, but there is none, so it could never fail. "
                 f"{audit.verdict.sentence} State claimed_eps, claimed_delta and claimed_adjacency, or use fail_above."
             )
         if audit.verdict.kind in ABOVE.values():
             counts = count_estimates or audit.verdict.promise == "guaranteed"
             (reasons if counts else uncounted).append(audit.verdict.sentence)
-    v = audit.verdict
-    idle = (fail_on and v.kind == "underpowered") or (fail_above is not None and v.largest <= fail_above)
-    most = (f"so few models show at most ε = {v.largest:.3g}",) if idle else ()
-    return Gate(tuple(reasons), tuple(uncounted), most)
+        elif fail_on == "inconclusive" and audit.verdict.kind in ("inconclusive", "underpowered"):
+            reasons.append(audit.verdict.sentence)
+    v, idle = audit.verdict, list[str]()
+    if (fail_on == "violation" and v.kind == "underpowered") or (fail_above is not None and v.largest <= fail_above):
+        idle.append(f"so few models show at most ε = {v.largest:.3g}")
+    if fail_on == "violation" and v.kind == "inconclusive":
+        idle.append("the attack sees nothing even without noise (--fail-on inconclusive counts that)")
+    return Gate(tuple(reasons), tuple(uncounted), tuple(idle))
 
 
 def gate_all(
     found: Comparison,
     *,
     fail_above: float | None = None,
-    fail_on: Literal["violation"] | None = None,
+    fail_on: FailOn | None = None,
     count_estimates: bool = False,
 ) -> Gate:
     """Hold each run of a comparison against the same gates: all that is said of any of them, after its label."""

@@ -128,6 +128,8 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
             "attack": verdict.adversary.attack,
             "rule": verdict.adversary.rule,
             "access": verdict.adversary.access,
+            "canary": verdict.adversary.canary,
         },
+        "control": None if verdict.control is None else {**asdict(verdict.control), "sees": verdict.control.sees},
         "sentence": verdict.sentence,
     }

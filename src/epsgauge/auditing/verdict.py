@@ -111,6 +111,7 @@ class Verdict:
                 found = [
                     f"{_shown(self)}, which is not above it.",
                     f"The adversary: {self.adversary}.",
+                    "" if self.control is None else f"{_upper(str(self.control))}.",
                     _power(self),
                     "A stronger attack may show more.",
                 ]
@@ -209,6 +210,10 @@ _HEADS = {
     "underpowered": "Underpowered",
     "no claim": "No claim",
 }
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _power(v: Verdict) -> str:

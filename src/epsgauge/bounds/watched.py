@@ -15,8 +15,9 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from epsgauge.bounds.shapes import EDGES, classes, of_both_sides, of_one_side, places
-from epsgauge.bounds.weighted import BOTH, DOWN, STEP, TIE, UP, Classed, Prior
+from epsgauge.bounds.classed import Classed, Prior
+from epsgauge.bounds.shapes import EDGES, classes, places
+from epsgauge.bounds.weighted import STEP, TIE, log_sum
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 
@@ -50,9 +51,8 @@ def watched(scores: Floats, bits: Ints, at: Ints, n_bits: Ints, fit_scores: Floa
     """
     fit = [cells[0] for cells in _cells(fit_scores, fit_bits, np.zeros(len(fit_bits), np.int64), 1, fit_scores)]
     right, wrong = (np.cumsum(cells, axis=0) for cells in _cells(scores, bits, at, len(n_bits), fit_scores))
-    each = Prior.of(UP, of_one_side(), *fit), Prior.of(DOWN, of_one_side(), *fit)
     n, n_wrong = (x[-1] if len(x) else np.zeros(2 * len(EDGES), np.int64) for x in (right + wrong, wrong))
-    return Watched(right, wrong, n_bits, Classed(n, n_wrong, Prior.of(BOTH, of_both_sides(), *fit), each))
+    return Watched(right, wrong, n_bits, Classed.of(n, n_wrong, *fit))
 
 
 @lru_cache(maxsize=16)
@@ -91,10 +91,7 @@ def _log_mixture(prior: Prior, right: Floats, wrong: Floats, q: float) -> Floats
     """Of shapes that are as sure as ε or surer, one number for each moment."""
     p = np.maximum(prior.right, q)
     terms = right[:, prior.columns] @ np.log(p / q).T + wrong[:, prior.columns] @ np.log((1.0 - p) / (1.0 - q)).T
-    terms += prior.log_weight - special.logsumexp(prior.log_weight)
-    top = terms.max(axis=1)
-    out: Floats = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
-    return out
+    return log_sum(terms + prior.log_weight)
 
 
 def _cells(scores: Floats, bits: Ints, at: Ints, n: int, like: Floats) -> tuple[Ints, Ints]:

@@ -8,22 +8,23 @@ mechanism are dominated by independent coins, so that its law is known (docs/gua
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import count
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsgauge.bounds.shapes import EDGES, classes, of_both_sides, of_one_side, places
+from epsgauge.bounds.classed import DOWN, UP, Classed, Prior
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.binomial import log_mass
 
 STEP = 0.02  # of the grid of ε, which is fixed beforehand
+POINTS = 32  # of the grid, at once
 # δ costs at most one of these shares of α: the first that leaves classes small enough, or the last.
 COSTS = (0.1, 0.2, 0.5)
 SMALL = 0.01  # of all bits
@@ -31,57 +32,9 @@ DRAWS = (2**9, 2**11, 2**14)  # of a simulated tail: more where fewer do not dec
 AT_ONCE = 2**9
 UNSURE = 1e-4  # of α: how often the limit of a simulated tail may be too low
 TIE = 1e-9
-UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are left out
+LESS = 0.4  # classes whose guesses seem less sure than this below ε are read
 AGAIN = 1000  # draws for what would be detected
 STREAM = 0x3E161  # of the draws here
-
-UP, DOWN, BOTH = slice(0, len(EDGES)), slice(len(EDGES), 2 * len(EDGES)), slice(0, 2 * len(EDGES))
-
-
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """Shapes of some of the classes, and how likely each is by the rows that are set apart."""
-
-    columns: slice
-    right: Floats  # how likely a guess is right: shape by class
-    log_weight: Floats
-    log_total: float  # how likely those rows are by all of them
-
-    @classmethod
-    def of(cls, columns: slice, right: Floats, fit_right: Ints, fit_wrong: Ints) -> Prior:
-        fit = np.log(right) @ fit_right[columns] + np.log1p(-right) @ fit_wrong[columns] - math.log(len(right))
-        kept = fit > fit.max() - UNLIKELY
-        return cls(columns, right[kept], fit[kept] - fit.max(), float(np.logaddexp.reduce(fit)))
-
-
-@dataclass(frozen=True, eq=False)
-class Classed:
-    """How many guesses of each class there are, how many of them are wrong, and which shapes are likely beforehand."""
-
-    n: Ints
-    wrong: Ints
-    together: Prior
-    each: tuple[Prior, Prior]
-
-    @cached_property
-    def log_weights(self) -> tuple[float, float]:
-        """How likely it is that both sides belong together, and that each is by itself."""
-        both, apart = self.together.log_total, sum(prior.log_total for prior in self.each)
-        total = float(np.logaddexp(both, apart))
-        return both - total, apart - total
-
-
-def classed(scores: Floats, bits: Ints, fit_scores: Floats, fit_bits: Ints) -> Classed:
-    """The guesses about judged rows; the rows that are set apart say which shapes are likely."""
-    of = classes(places(np.concatenate([scores, fit_scores])))
-    wrong = np.concatenate([bits, fit_bits]) != (of < len(EDGES))
-    judged = np.arange(len(of)) < len(scores)
-    n, n_wrong, *fit = (
-        np.bincount(of[rows], minlength=2 * len(EDGES))
-        for rows in (judged, judged & wrong, ~judged & ~wrong, ~judged & wrong)
-    )
-    each = Prior.of(UP, of_one_side(), *fit), Prior.of(DOWN, of_one_side(), *fit)
-    return Classed(n, n_wrong, Prior.of(BOTH, of_both_sides(), *fit), each)
 
 
 @lru_cache(maxsize=64)
@@ -91,34 +44,45 @@ def weighted_lower_bound(guesses: Classed, *, n_bits: int, delta: float, level: 
     `n_bits` counts every fair bit of the game, guessed or not.
     """
     d, alpha = checks.one("delta", checks.delta(delta)), 1.0 - checks.level(level)
-    fits = (i for i in count(1) if not refutes(guesses, i * STEP, n_bits=n_bits, delta=d, alpha=alpha))
-    return (next(fits) - 1) * STEP
+    for start in count(0, POINTS):
+        points: Floats = STEP * np.arange(start + 1.0, start + POINTS + 1.0)
+        said = refuted(guesses, points, n_bits=n_bits, delta=d, alpha=alpha)
+        n = sum(1 for _ in takewhile(bool, said))
+        if n < POINTS:
+            break
+    return (start + n) * STEP
 
 
-def refutes(guesses: Classed, eps: float, *, n_bits: int, delta: float, alpha: float) -> bool:
-    """Whether (ε, δ)-DP is refuted; if it holds, that has a probability of at most α."""
-    wrong = float(special.expit(-eps))
-    cost, fewest = _price(wrong, n_bits, delta, alpha)
-    unsure = UNSURE * alpha
-    allowed = alpha - cost - unsure
-    ratio = _ratio(guesses, wrong, fewest)
-    if ratio is None or allowed <= 0:
-        return False
-    seen = float(ratio.log(ratio.wrong[None])[0]) - TIE
-    if seen >= -math.log(allowed):  # by Markov's inequality
-        return True
-    rng = np.random.default_rng([STREAM, round(eps / STEP)])
-    return seen > 0 and _tail_is_below(ratio, seen, allowed, unsure, rng)
+def refuted(guesses: Classed, eps: Floats, *, n_bits: int, delta: float, alpha: float) -> Iterator[bool]:
+    """Whether (ε, δ)-DP is refuted, for one ε after another; where it holds, that has a probability of at most α."""
+    wrong, unsure = special.expit(-eps), UNSURE * alpha
+    prices = [_price(float(chance), n_bits, delta, alpha) for chance in wrong]
+    costs, fewest = np.array([cost for cost, _ in prices]), np.array([n for _, n in prices])
+    stage = np.array([guesses.judged_at(float(chance)) for chance in special.expit(eps - LESS)])
+    seen = np.zeros(len(eps))
+    for k, n in {*zip(stage.tolist(), fewest.tolist(), strict=True)}:
+        at = (stage == k) & (fewest == n)
+        seen[at] = _log_ratios(guesses.stages[k][1], wrong[at], n) - TIE
+    for i, allowed in enumerate((alpha - costs - unsure).tolist()):
+        if allowed <= 0 or seen[i] <= 0:
+            yield False
+        elif seen[i] >= -math.log(allowed):  # by Markov's inequality
+            yield True
+        else:
+            rng = np.random.default_rng([STREAM, round(eps[i] / STEP)])
+            ratio = _ratio(guesses.stages[stage[i]][1], float(wrong[i]), int(fewest[i]))
+            yield ratio is not None and _tail_is_below(ratio, allowed, unsure, rng)
 
 
 def again_at(guesses: Classed, eps: float, quantile: float) -> Classed:
     """Guesses drawn again with the measured shares of wrong ones: as telling against ε as this quantile of draws."""
     rng, n = np.random.default_rng(STREAM), guesses.n
     draws = rng.binomial(n, (guesses.wrong + 0.5) / (n + 1.0), (AGAIN, len(n)))
-    ratio = _ratio(guesses, float(special.expit(-eps - STEP)), 1)
+    judged = guesses.stages[guesses.judged_at(float(special.expit(eps + STEP - LESS)))][1]
+    ratio = _ratio(judged, float(special.expit(-eps - STEP)), 1)
     if ratio is None:
         return guesses
-    telling = ratio.log(_join(guesses.n, 1)(draws))
+    telling = ratio.log(_join(judged.n, 1)(draws))
     return replace(guesses, wrong=draws[np.argsort(telling)[int(quantile * AGAIN)]])
 
 
@@ -132,13 +96,16 @@ class _Mixture:
     log_prior: Floats
     chance: float  # of a wrong guess at ε
 
+    @cached_property
+    def log_factors(self) -> tuple[Floats, Floats]:
+        """What it counts for each shape if all guesses are right, and what each wrong one changes: shape by class."""
+        for_right, for_wrong = np.log(self.right / (1.0 - self.chance)), np.log((1.0 - self.right) / self.chance)
+        return for_right @ self.n + self.log_prior, for_wrong - for_right
+
     def log_ratio(self, wrong: Ints) -> Floats:
         """Of the likelihood of so many wrong guesses, one row for each set of them, to that at ε."""
-        for_right, for_wrong = np.log(self.right / (1.0 - self.chance)), np.log((1.0 - self.right) / self.chance)
-        terms = (for_right @ self.n + self.log_prior) + wrong[:, self.at] @ (for_wrong - for_right).T
-        top = terms.max(axis=1)
-        out: Floats = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
-        return out
+        all_right, each_wrong = self.log_factors
+        return log_sum(all_right + wrong[:, self.at] @ each_wrong.T)
 
     def draw(self, rng: np.random.Generator, into: Ints) -> None:
         """Sets of wrong guesses."""
@@ -179,12 +146,13 @@ class _Ratio:
         return {int(j) for mixture in (self.together, *self.each) for j in mixture.at}
 
 
-def _tail_is_below(ratio: _Ratio, seen: float, allowed: float, unsure: float, rng: np.random.Generator) -> bool:
-    """Whether the ratio reaches `seen` under ε with a probability of at most `allowed`: simulated, rounded upwards.
+def _tail_is_below(ratio: _Ratio, allowed: float, unsure: float, rng: np.random.Generator) -> bool:
+    """Whether the ratio is as high under ε with a probability of at most `allowed`: simulated, rounded upwards.
 
-    A draw from the mixture counts by 1/ratio if it reaches `seen`; the mean is the tail, and no draw counts by more
-    than exp(−seen). So Chernoff's inequality gives an upper limit of the tail.
+    A draw from the mixture counts by 1/ratio if it is as high as what was seen; the mean is the tail, and no draw
+    counts by more than exp(−seen). So Chernoff's inequality gives an upper limit of the tail.
     """
+    seen = float(ratio.log(ratio.wrong[None])[0]) - TIE  # as draws are: other sums may be rounded otherwise
     most, log = math.exp(-seen), math.log(len(DRAWS) / unsure)
     total, drawn = 0.0, 0
     for n in DRAWS:
@@ -200,20 +168,50 @@ def _tail_is_below(ratio: _Ratio, seen: float, allowed: float, unsure: float, rn
     return False
 
 
+def _log_ratios(guesses: Classed, wrong: Floats, fewest: int) -> Floats:
+    """log of the likelihood ratio of the guesses against each ε, at which a guess is wrong with such a chance."""
+    joined = _join(guesses.n, fewest)
+    n_wrong = joined(guesses.wrong)
+    n_right = joined(guesses.n) - n_wrong
+
+    def of(prior: Prior) -> Floats:
+        right = _right(guesses, prior, joined)
+        for_right = np.maximum(np.log(right) - np.log1p(-wrong)[:, None, None], 0.0)
+        for_wrong = np.minimum(np.log1p(-right) - np.log(wrong)[:, None, None], 0.0)
+        return log_sum(for_right @ n_right + for_wrong @ n_wrong + prior.log_weight)
+
+    log_together, log_each = guesses.log_weights
+    up, down = (of(prior) for prior in guesses.each)
+    out: Floats = np.logaddexp(log_together + of(guesses.together), log_each + up + down)
+    return out
+
+
 def _ratio(guesses: Classed, wrong: float, fewest: int) -> _Ratio | None:
     """None where no shape is surer than ε in a class of at least `fewest` guesses."""
     joined = _join(guesses.n, fewest)
     n = joined(guesses.n)
-
-    def mixture(prior: Prior) -> _Mixture:
-        right = np.zeros((len(prior.right), len(guesses.n)))
-        right[:, prior.columns] = prior.right * guesses.n[prior.columns]
-        return _mixture(n, joined(right) / np.maximum(n, 1), prior.log_weight, wrong)
-
-    together, each = mixture(guesses.together), [mixture(prior) for prior in guesses.each]
+    together, *each = (
+        _mixture(n, _right(guesses, prior, joined), prior.log_weight, wrong)
+        for prior in (guesses.together, *guesses.each)
+    )
     if not any(len(m.at) for m in (together, *each)):
         return None
     return _Ratio(n, joined(guesses.wrong), together, [m for m in each if len(m.at)], *guesses.log_weights)
+
+
+def _right(guesses: Classed, prior: Prior, joined: Callable[[NDArray[Any]], NDArray[Any]]) -> Floats:
+    """How likely guesses are right, shape by joined class; those of classes without a shape are coins."""
+    right = np.full((len(prior.right), len(guesses.n)), 0.5)
+    right[:, prior.columns] = prior.right
+    out: Floats = joined(right * guesses.n) / joined(guesses.n)
+    return out
+
+
+def log_sum(terms: Floats) -> Floats:
+    """log of the sum of exp(terms) along the last axis."""
+    top = terms.max(axis=-1)
+    out: Floats = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
+    return out
 
 
 def _mixture(n: Ints, right: Floats, log_weight: Floats, wrong: float) -> _Mixture:

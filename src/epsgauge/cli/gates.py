@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 
 class Kind(StrEnum):
     violation = "violation"
+    inconclusive = "inconclusive"
 
 
 FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit with 1 if the lower bound is above EPS.")]
-FailOn = Annotated[Kind | None, typer.Option(help="Exit with 1 if the verdict is this.")]
+FailOn = Annotated[
+    Kind | None, typer.Option(help="Exit with 1 on a violation, or also where the audit could not have found one.")
+]
 CountEstimates = Annotated[
     bool, typer.Option("--count-estimates", help="Let gates count bounds that are not guaranteed too.")
 ]
@@ -24,8 +27,8 @@ CountEstimates = Annotated[
 REFUSED = 1
 
 
-def kind_of(fail_on: Kind | None) -> Literal["violation"] | None:
-    return None if fail_on is None else "violation"
+def kind_of(fail_on: Kind | None) -> Literal["violation", "inconclusive"] | None:
+    return None if fail_on is None else "violation" if fail_on is Kind.violation else "inconclusive"
 
 
 def tell(said: Gate) -> None:

@@ -216,6 +216,8 @@ def _place_of_the_claim(v: Verdict) -> str:
             " That the bound is not above the claim means nothing here: even if every guess that can be right were "
             f"right, it would be only {number(v.largest)}."
         )
+    if v.kind == "inconclusive":
+        return " That the bound is not above the claim means nothing here: the attack sees nothing even without noise."
     if v.kind == "not refuted":
         return (
             " The bound is not above the claim, so this attack does not refute the claim. It does not verify it either."

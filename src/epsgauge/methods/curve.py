@@ -79,9 +79,6 @@ class Curve(Method):
     def judges(self, asked: Asked) -> bool:
         return asked.of_dpsgd and not (asked.judges_several or asked.by_mu or asked.same_data)
 
-    def plays(self, *, pairs: int, delta: float, by_split: bool) -> bool:
-        return False  # no scenario is DP-SGD
-
     def bounds_mechanism(self, *, pairs: int) -> bool:
         """One pair of rates shows the whole curve."""
         return True

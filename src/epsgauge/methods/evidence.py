@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
+from epsgauge.bounds.classed import Classed, classed
 from epsgauge.bounds.guesses import Guesses, guesses_of
 from epsgauge.bounds.watched import MOST_PAIRS, Watched, watched
-from epsgauge.bounds.weighted import Classed, classed
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.methods.coins import unfair
 from epsgauge.methods.counting import Counting, Which, right_guesses

@@ -1,9 +1,8 @@
-"""The answer of `epsgauge audit`, `scores` and `demo` for the terminal."""
+"""The answer of `epsgauge audit` and `scores` for the terminal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -24,6 +23,7 @@ VERDICT_STYLE = {
     "violation by an estimate": "yellow",
     "violation by a credible bound": "yellow",
     "not refuted": "bold blue",
+    "inconclusive": "bold yellow",
     "underpowered": "bold yellow",
     "no claim": "bold",
 }
@@ -64,27 +64,6 @@ def show_noise(noise: EffectiveNoise, console: Console) -> None:
     console.print(layout.hanging(f"{'noise':<{HEAD}}", text, "dim"))
 
 
-def show_beside(audits: Mapping[str, Audit], console: Console) -> None:
-    """A line an audit, to see several at once."""
-    first = next(iter(audits.values()))
-    level, verdict_level = first.settings.level, first.settings.verdict_level
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
-    for column in ("", "N", f"Bayesian {level:.0%}", f"ε at least ({verdict_level:.0%})", "claimed ε", "verdict"):
-        table.add_column(column, no_wrap=True, justify="right" if column == "N" else "left")
-    for name, audit in audits.items():
-        row = audit.credible
-        table.add_row(
-            Text(name, style="bold"),
-            str(int(audit.judged.tally.n_samples)),
-            interval_text(row.low, row.high),
-            short(audit.lower_bound),
-            "none" if audit.claim is None else short(audit.claim.eps, 2),
-            Text(audit.verdict.kind, style=VERDICT_STYLE[audit.verdict.kind]),
-        )
-    console.print()
-    console.print(table)
-
-
 def _title(audit: Audit) -> Text:
     text = Text(audit.name, style="bold")
     text.append(f"   ε at δ = {audit.settings.delta:g}, adjacency {audit.adjacency}", style="")
@@ -105,6 +84,10 @@ def _facts(audit: Audit) -> dict[str, str]:
         "tally": f"TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}   FNR {short(float(t.fnr))}  FPR "
         f"{short(float(t.fpr))}",
     }
+    if who.canary is not None:
+        facts["canary"] = who.canary.removeprefix("canary ")
+    if audit.verdict.control is not None:
+        facts["control"] = str(audit.verdict.control)
     if audit.said_of_scores:
         facts["scores"] = "; ".join(audit.said_of_scores)
     facts["declared"] = words(audit.declaration)

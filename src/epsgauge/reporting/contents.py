@@ -45,6 +45,8 @@ def of_audit(audit: Audit) -> Page:
         facts=(
             ("Attack", f"{audit.verdict.adversary.attack or 'given scores'}; {audit.verdict.adversary.access}"),
             ("Rule", audit.verdict.adversary.rule),
+            *(() if audit.verdict.adversary.canary is None else (("Canary", audit.verdict.adversary.canary),)),
+            *(() if audit.verdict.control is None else (("Control", str(audit.verdict.control)),)),
             *(("Scores", said) for said in audit.said_of_scores),
             ("Declared", words(audit.declaration)),
         ),

@@ -276,11 +276,23 @@ def prepare(plan: Plan) -> list[Prepared]:
             "steps from len(data), they differ by one point between the two worlds of an add-remove game."
         )
     notes += _notes_on_canaries(plan, on.trainer)
+    notes += _notes_on_control(plan, on)
     group = None
     if isinstance(on.trainer, Many) and (not plan.adversary.watches or takes(on.trainer.train_many, "watches")):
         group = on.trainer.group(on.points.take(np.arange(min(2, len(on.points)))), size=plan.game.train_size)
     privacy = None if plan.control else promised(plan, on.trainer)
     return [Prepared(digest(on.keys()), privacy, tuple(notes), group)]
+
+
+def _notes_on_control(plan: Plan, on: Table) -> list[str]:
+    """What a reader should know where no models without noise can be had."""
+    claims = plan.audit.claimed_adjacency is not None or isinstance(on.trainer, Accountable)
+    if plan.control or on.quiet is not None or not claims or not plan.game.n_control(plan.n_models):
+        return []
+    return [
+        f"No control: trainer {plan.trainer.use} cannot be had without noise, so that an attack that sees nothing is "
+        "not found out. A field noise_multiplier or a method without_noise() would help."
+    ]
 
 
 def _notes_on_canaries(plan: Plan, trainer: Trainer | Observer) -> list[str]:

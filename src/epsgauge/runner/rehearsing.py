@@ -10,7 +10,7 @@ from epsgauge.attacks.rehearsed import Rehearsed, effect
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.data.canaries.table import CANARIES
 from epsgauge.errors import InvalidInput
-from epsgauge.games.rehearsal import STRIDE, canary_of, is_quiet, number_of, rounds
+from epsgauge.games.rehearsal import STRIDE, number_of, rounds
 from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Outcome
 from epsgauge.runner import play
@@ -40,7 +40,7 @@ class Rehearsal:
             left = sorted(left, key=lambda canary: -told.get(canary, 0.0))[: each.canaries]
             numbers |= dict.fromkeys(number_of(c, i, quiet=False) for c in left for i in range(each.models))
             self.train(list(numbers))
-            told = self._told(left)
+            told = self._told(left, each.models)
         if not told:
             error = next(text for text in self.store.rehearsed().values() if text)
             raise InvalidInput(
@@ -77,13 +77,16 @@ class Rehearsal:
             self.store.add(outcome, rehearsal=True)
             self.watch.rehearsed_one(Progress(len(numbers), before + here, 0, here, clock.seconds()))
 
-    def _told(self, canaries: Iterable[int]) -> dict[int, float]:
-        """How well the attack tells each pair apart, where models of it were trained."""
+    def _told(self, canaries: Iterable[int], models: int) -> dict[int, float]:
+        """How well the attack tells each pair apart, by its first models with noise; the store may have more of them,
+        of a later round that was interrupted.
+        """
         signals = self.store.signals(self.plan.game, rehearsal=True)
         attack = ATTACKS.get(self.plan.audit.attack or "", Rehearsed())
         told = {}
         for canary in canaries:
-            noisy = signals[(canary_of(signals.models) == canary) & (is_quiet(signals.models) == 0)]
+            first = number_of(canary, 0, quiet=False)
+            noisy = signals[(signals.models >= first) & (signals.models < first + models)]
             if len(noisy):
                 told[canary] = abs(effect(attack.score(replace(noisy, rehearsal=noisy)), noisy.bits))
         return told

@@ -11,11 +11,11 @@ data = train.load_data
 
 @dataclass(frozen=True)
 class MyTrainer:
-    noise_multiplier: float = 1.0
+    noise_multiplier: float = 1.0  # 0 for the control, which shows whether the attack sees anything
     epochs: int = 10
 
-    def train(self, data, *, seed):  # torch, NumPy and random are already seeded
-        return train.fit_private(train.build_model(), data, self.noise_multiplier, self.epochs)
+    def train(self, data, *, seed, watch=None):  # torch, NumPy and random are already seeded
+        return train.fit_private(train.build_model(), data, self.noise_multiplier, self.epochs, watch)
 
     def losses(self, model, points):  # one float per point
         return train.example_losses(model, points)

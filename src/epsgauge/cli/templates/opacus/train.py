@@ -1,4 +1,4 @@
-"""Your own training code, unchanged. This is a small example with Opacus, to be replaced."""
+"""Your own training code. This is a small example with Opacus, to be replaced."""
 
 import torch
 from opacus import PrivacyEngine
@@ -18,7 +18,7 @@ def build_model():
     return nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
 
 
-def fit_private(model, data, noise_multiplier, epochs):
+def fit_private(model, data, noise_multiplier, epochs, watch=None):
     model, optimizer, loader = PrivacyEngine().make_private(
         module=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=0.5),
@@ -26,6 +26,8 @@ def fit_private(model, data, noise_multiplier, epochs):
         noise_multiplier=noise_multiplier,
         max_grad_norm=1.0,
     )
+    if watch is not None:  # shows every step to an adversary who sees more than losses
+        optimizer.attach_step_hook(watch)
     for _ in range(epochs):
         for images, labels in loader:
             optimizer.zero_grad()

@@ -1,0 +1,405 @@
+"""DP-SGD of a small network in NumPy, and what goes wrong with it in practice: each bug is one method that differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+import epsgauge as eg
+
+HIDDEN = 16
+
+
+@cache
+def data():
+    """Digits, of which one label is rare."""
+    x, y = load_digits(return_X_y=True)
+    kept = (y < 9) | (np.cumsum(y == 9) <= 5)
+    return (x / 16)[kept], y[kept].astype(np.int64)
+
+
+@dataclass
+class Model:
+    weights: list[np.ndarray]
+    prepare: object  # what is done to records first
+    path: list[list[np.ndarray]] = field(default_factory=list)  # the weights after each step
+
+
+def forward(weights, x):
+    hidden = np.tanh(x @ weights[0] + weights[1])
+    return hidden, hidden @ weights[2] + weights[3]
+
+
+def factors(weights, x, y):
+    """A record's gradient in each layer is the outer product of its input and its error: [(inputs, errors), …]."""
+    hidden, scores = forward(weights, x)
+    error = np.exp(scores - scores.max(axis=1, keepdims=True))
+    error /= error.sum(axis=1, keepdims=True)
+    error[np.arange(len(y)), y] -= 1
+    return [(x, error @ weights[2].T * (1 - hidden**2)), (hidden, error)]
+
+
+def loss(weights, x, y):
+    scores = forward(weights, x)[1]
+    top = scores.max(axis=1)
+    return np.log(np.exp(scores - top[:, None]).sum(axis=1)) + top - scores[np.arange(len(y)), y]
+
+
+@dataclass(frozen=True)
+class Correct:
+    """nothing"""
+
+    noise_multiplier: float = 2.0
+    clip: float = 1.0
+    epochs: int = 4
+    batch: int = 50
+    rate: float = 0.5
+    path: bool = False  # whether the adversary sees the model after each step
+
+    def privacy(self, n):
+        return eg.DPSGD(sample_rate=self.batch / n, noise_multiplier=self.noise_multiplier, steps=self.steps(n))
+
+    def steps(self, n):
+        return self.epochs * (n // self.batch)
+
+    def train(self, data, *, seed, size=None, watch=None):
+        return self.fit(data, seed, size or len(data[0]), watch)
+
+    def fit(self, data, seed, n, watch=None):
+        x, y = data
+        prepare = self.preparation(x)
+        x, y = self.records(prepare(x), y)
+        rng, model = np.random.default_rng(seed), Model(self.start(x, y), prepare)
+        weights = model.weights
+        for step in range(self.steps(n)):
+            rows = self.sample(rng, y, n, step, seed)
+            layers = factors(weights, self.in_batch(x[rows]), y[rows])
+            noise = self.noise(rng, [w.shape for w in weights], seed)
+            update = [g + z for g, z in zip(self.clipped_sum(layers), noise, strict=True)]
+            if watch is not None:
+                update = watch(step, update, max_grad_norm=self.clip, gradients=self.seen(watch, weights, prepare))
+            for w, u in zip(weights, update, strict=True):
+                w -= self.rate * u / self.batch
+            if self.path:
+                model.path.append([w.copy() for w in weights])
+        return model
+
+    def losses(self, model, points):
+        x, y = model.prepare(points[0]), points[1]
+        found = np.clip(loss(model.weights, x, y), 0, 1e6)
+        if not self.path:
+            return found
+        return {"loss": found, "path": np.stack([loss(weights, x, y) for weights in model.path], axis=1)}
+
+    def seen(self, watch, weights, prepare):
+        """The gradients of the records that a watch compares updates with."""
+        if not hasattr(watch, "records"):
+            return None
+        layers = factors(weights, prepare(watch.records[0]), watch.records[1])
+        count = len(watch.records[1])
+        return [[g for a, e in layers for g in (np.outer(a[i], e[i]), e[i])] for i in range(count)]
+
+    # What a bug replaces
+
+    def preparation(self, x):
+        return lambda x: x
+
+    def records(self, x, y):
+        return x, y
+
+    def start(self, x, y):
+        rng = np.random.default_rng(7)  # known to the adversary
+        first, last = rng.normal(0, 0.125, (x.shape[1], HIDDEN)), rng.normal(0, 0.25, (HIDDEN, 10))
+        return [first, np.zeros(HIDDEN), last, np.zeros(10)]
+
+    def sample(self, rng, y, n, step, seed):
+        return np.flatnonzero(rng.random(len(y)) < self.batch / n)
+
+    def in_batch(self, x):
+        return x
+
+    def clipped_sum(self, layers):
+        norms = np.sqrt([((a**2).sum(axis=1) + 1) * (e**2).sum(axis=1) for a, e in layers])
+        kept = self.kept(norms)
+        return [g for (a, e), k in zip(layers, kept, strict=True) for g in (a.T @ (e * k[:, None]), k @ e)]
+
+    def kept(self, norms):
+        """How much of a gradient is kept in each layer, given its norms there."""
+        whole = np.sqrt((norms**2).sum(axis=0))
+        return np.broadcast_to(self.to(self.clip, whole), norms.shape)
+
+    def to(self, clip, norms):
+        return np.minimum(1, clip / np.maximum(norms, 1e-12))
+
+    def noise(self, rng, shapes, seed):
+        return [rng.normal(0, self.noise_multiplier * self.clip, shape) for shape in shapes]
+
+
+# Noise
+
+
+class NoNoise(Correct):
+    """no noise is added"""
+
+    def noise(self, rng, shapes, seed):
+        return [np.zeros(shape) for shape in shapes]
+
+
+class Workers(Correct):
+    """each of four workers adds a quarter of the noise, so that half of it is left"""
+
+    share = 1 / 4
+
+    def noise(self, rng, shapes, seed):
+        each = [super(Workers, self).noise(rng, shapes, seed) for _ in range(4)]
+        return [self.share * sum(tensors) for tensors in zip(*each, strict=True)]
+
+
+@dataclass(frozen=True)
+class NoiseWithoutClip(Correct):
+    """the noise has scale σ, and not σ times the clipping norm 4"""
+
+    clip: float = 4.0
+
+    def noise(self, rng, shapes, seed):
+        return [rng.normal(0, self.noise_multiplier, shape) for shape in shapes]
+
+
+class NoiseOnOneLayer(Correct):
+    """the last layer gets no noise"""
+
+    def noise(self, rng, shapes, seed):
+        found = super().noise(rng, shapes, seed)
+        return [*found[:2], *(np.zeros_like(z) for z in found[2:])]
+
+
+class SeedOfModels(Correct):
+    """a fixed seed: all models get the same noise"""
+
+    def fit(self, data, seed, n, watch=None):
+        return super().fit(data, 0, n, watch)
+
+
+class SeedOfSteps(Correct):
+    """the generator is made anew at each step: all steps get the same noise"""
+
+    def noise(self, rng, shapes, seed):
+        return super().noise(np.random.default_rng([seed, 1]), shapes, seed)
+
+
+# Clipping
+
+
+class NoClipping(Correct):
+    """gradients are not clipped"""
+
+    def kept(self, norms):
+        return np.ones_like(norms)
+
+
+class ClipsTheMean(Correct):
+    """the mean gradient of a batch is clipped, and not that of each record"""
+
+    def clipped_sum(self, layers):
+        total = [g for a, e in layers for g in (a.T @ e, e.sum(axis=0))]
+        mean = np.sqrt(sum((g**2).sum() for g in total)) / self.batch
+        return [g * self.to(self.clip, mean) for g in total]
+
+
+class ClipsLayers(Correct):
+    """each layer is clipped to the whole norm"""
+
+    share = 1.0
+
+    def kept(self, norms):
+        return self.to(self.share * self.clip, norms)
+
+
+class BiasUnclipped(Correct):
+    """biases are left out of the clipping"""
+
+    def clipped_sum(self, layers):
+        found = super().clipped_sum(layers)
+        return [found[0], layers[0][1].sum(axis=0), found[2], layers[1][1].sum(axis=0)]
+
+
+# Sampling and accounting
+
+
+class Shuffles(Correct):
+    """batches are shuffled, and accounted for as if each record were drawn by a coin"""
+
+    def sample(self, rng, y, n, step, seed):
+        epoch, place = divmod(step, n // self.batch)
+        order = np.random.default_rng([seed, 2, epoch]).permutation(len(y))
+        return order[place * self.batch : (place + 1) * self.batch]
+
+
+class Balances(Correct):
+    """rare labels are drawn more often, and accounted for as if they were not"""
+
+    def sample(self, rng, y, n, step, seed):
+        rates = np.minimum(1, self.batch / 10 / np.bincount(y, minlength=10).clip(1))
+        return np.flatnonzero(rng.random(len(y)) < rates[y])
+
+
+class Repeats(Correct):
+    """each record is in the data four times"""
+
+    def records(self, x, y):
+        return np.repeat(x, 4, axis=0), np.repeat(y, 4)
+
+
+class CountsEpochs(Correct):
+    """the accountant is given the number of epochs as that of steps"""
+
+    def privacy(self, n):
+        return eg.DPSGD(sample_rate=self.batch / n, noise_multiplier=self.noise_multiplier, steps=self.epochs)
+
+
+class RateOfWorker(Correct):
+    """the accountant is given the batch of one of four workers"""
+
+    def privacy(self, n):
+        return eg.DPSGD(sample_rate=self.batch / 4 / n, noise_multiplier=self.noise_multiplier, steps=self.steps(n))
+
+
+class TwiceTheNoise(Correct):
+    """the accountant is given twice the noise"""
+
+    def privacy(self, n):
+        return eg.DPSGD(sample_rate=self.batch / n, noise_multiplier=2 * self.noise_multiplier, steps=self.steps(n))
+
+
+# Around the training
+
+
+class Standardises(Correct):
+    """records are scaled by the mean and spread of the private data"""
+
+    def preparation(self, x):
+        mean, spread = x.mean(axis=0), x.std(axis=0) + 1e-3
+        return lambda x: (x - mean) / spread
+
+
+class ScalesByMost(Correct):
+    """records are divided by the largest private number"""
+
+    def preparation(self, x):
+        most = np.abs(x).max()
+        return lambda x: x / most
+
+
+class BatchNorm(Correct):
+    """records are normalised by the statistics of their batch"""
+
+    def in_batch(self, x):
+        return (x - x.mean(axis=0)) / (x.std(axis=0) + 0.1) if len(x) else x
+
+
+class BestOfTen(Correct):
+    """ten models are trained, and the one that fits the private data best is released"""
+
+    def train(self, data, *, seed, size=None):
+        models = [self.fit(data, 10 * seed + i, size or len(data[0])) for i in range(10)]
+        return min(models, key=lambda model: loss(model.weights, *data).mean())
+
+
+class WarmStart(Correct):
+    """training starts at weights that were fitted to the private data"""
+
+    def start(self, x, y):
+        weights = super().start(x, y)
+        for _ in range(10):
+            for w, (a, e) in zip(weights[::2], factors(weights, x, y), strict=True):
+                w -= a.T @ e / len(x)
+        return weights
+
+
+# Twins without the bug
+
+
+class WorkersRight(Workers):
+    """each of four workers adds half of the noise, so that all of it is there"""
+
+    share = 1 / 2
+
+
+@dataclass(frozen=True)
+class NoiseWithClip(Correct):
+    """the noise has scale σ times the clipping norm 4"""
+
+    clip: float = 4.0
+
+
+class ClipsLayersRight(ClipsLayers):
+    """each of both layers is clipped to its share of the norm"""
+
+    share = 0.5**0.5
+
+
+class ScalesByPublic(Correct):
+    """records are scaled by public numbers"""
+
+    def preparation(self, x):
+        return lambda x: 2 * x - 1
+
+
+class OneOfTen(Correct):
+    """of ten models, the one that is drawn by lot is released"""
+
+    def train(self, data, *, seed, size=None):
+        return self.fit(data, 10 * seed + seed % 10, size or len(data[0]))
+
+
+BUGS = {
+    "no noise": NoNoise,
+    "noise shared out wrongly": Workers,
+    "noise without the clipping norm": NoiseWithoutClip,
+    "a layer without noise": NoiseOnOneLayer,
+    "same noise in all models": SeedOfModels,
+    "same noise in all steps": SeedOfSteps,
+    "no clipping": NoClipping,
+    "mean clipped": ClipsTheMean,
+    "layers clipped": ClipsLayers,
+    "biases unclipped": BiasUnclipped,
+    "shuffled batches": Shuffles,
+    "balanced batches": Balances,
+    "records repeated": Repeats,
+    "epochs counted as steps": CountsEpochs,
+    "rate of one worker": RateOfWorker,
+    "twice the noise accounted": TwiceTheNoise,
+    "standardised": Standardises,
+    "scaled by the largest": ScalesByMost,
+    "batch statistics": BatchNorm,
+    "best of ten": BestOfTen,
+    "start fitted to the data": WarmStart,
+}
+TWINS = {
+    "correct": Correct,
+    "noise shared out rightly": WorkersRight,
+    "noise with the clipping norm": NoiseWithClip,
+    "layers clipped to a share": ClipsLayersRight,
+    "scaled by public numbers": ScalesByPublic,
+    "one of ten by lot": OneOfTen,
+}
+
+
+class Iterates(eg.Attack):
+    """Noise that is the same in each step moves losses evenly; a record moves them in the steps that it is in."""
+
+    name = "iterates"
+    meaning = "in which direction the pair's losses jump from step to step"
+    needs = ("path",)
+
+    def score(self, signals):
+        path = signals["path"]  # models × pairs × (z0, z1) × steps
+        moved = np.diff(path[..., 0, :] - path[..., 1, :], axis=-1)
+        jumps = moved[..., 1:-1] - (moved[..., :-2] + moved[..., 2:]) / 2
+        return (jumps**3).sum(axis=-1)  # the sign of a jump counts, and large ones count most
+
+    def sees(self, signals):
+        return "the model after each step: the losses of the pair"

@@ -1,0 +1,91 @@
+"""Which adversary finds which bug: the broken pipelines of tests/pipelines/bugs.py and their correct twins, audited.
+
+    python tools/which_adversary.py [--models 1000] [--only "no noise" …]
+
+Each is audited as a plan that names neither a challenge nor an attack. A bug that is not found there meets the
+adversaries who see more, in turn, until one refutes the claim. The correct pipeline meets all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import epsgauge as eg
+from epsgauge.runner.executors import InProcess
+
+FOLDER = Path(__file__).parent.parent / "tests" / "pipelines"
+sys.path.insert(0, str(FOLDER))
+import bugs  # noqa: E402
+
+# What is added to a plan, from the weakest adversary to the strongest
+ADVERSARIES: dict[str, dict[str, Any]] = {
+    "black box": {},
+    "white box, records": {"adversary": {"sees": "updates"}},
+    "white box, gradients": {"adversary": {"preset": "white-box"}},
+    "iterates": {
+        "trainer": {"path": True},
+        "game": {"canaries": "opposite"},
+        "audit": {"attack": "bugs:Iterates"},
+    },
+}
+
+
+def audited(name: str, adversary: str, n_models: int) -> tuple[eg.Audit, str]:
+    """The audit of a pipeline under an adversary, and the name of the canary."""
+    changes = ADVERSARIES[adversary]
+    made = {**bugs.BUGS, **bugs.TWINS}[name].__name__
+    plan = eg.Plan(
+        name=name,
+        n_models=n_models,
+        data="bugs:data",
+        trainer={"use": f"bugs:{made}", **changes.get("trainer", {})},
+        game={"train_size": 250, **changes.get("game", {})},
+        adversary=changes.get("adversary", {}),
+        audit=changes.get("audit", {}),
+        folder=FOLDER,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        run = eg.run(plan, out=Path(folder, "run"), executor=InProcess())
+        canary = run.canary["name"] if run.canary else plan.game.canaries or "gradient"
+        return eg.audit(run, **changes.get("audit", {})), canary
+
+
+def rows(n_models: int, name: str) -> list[str]:
+    """Lines of the table: one for each adversary whom the pipeline met."""
+    found = []
+    for adversary in ADVERSARIES:
+        try:
+            audit, canary = audited(name, adversary, n_models)
+        except eg.EpsgaugeError as error:
+            found.append(f"| {name} | {adversary} | | | | {str(error).split(', but')[0]} |")
+            continue
+        verdict = audit.verdict
+        claim = "" if verdict.claim is None else f"{verdict.claim.eps:.2f}"
+        found.append(f"| {name} | {adversary} | {canary} | {claim} | {verdict.bound:.2f} | {verdict.kind} |")
+        if verdict.kind == "violation" or (name in bugs.TWINS and name != "correct"):
+            break
+    return found
+
+
+def table(n_models: int, names: list[str]) -> Iterator[str]:
+    yield "| pipeline | adversary | canary | claimed ε | shown ε | verdict |"
+    yield "|---|---|---|---|---|---|"
+    with ProcessPoolExecutor(2) as pool:
+        for lines in pool.map(partial(rows, n_models), names):
+            yield from lines
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", type=int, default=1000)
+    parser.add_argument("--only", nargs="+", choices=[*bugs.BUGS, *bugs.TWINS], default=[*bugs.BUGS, *bugs.TWINS])
+    given = parser.parse_args()
+    for line in table(given.models, given.only):
+        print(line, flush=True)
