@@ -48,12 +48,13 @@ DEMO = ROOT / "src/epsgauge/cli/plans/digits-canary.toml"
 
 @dataclass(frozen=True)
 class Work:
-    """How many ideal adversaries, how many models (None: as the setting says), and who trains them."""
+    """How many ideal adversaries, how many models (None: as the setting says), who trains them, and what keeps them."""
 
     runs: int = 80
     n_models: int | None = None
     workers: int | None = None
     executor: Executor | None = None
+    out: Path | None = None  # the runs, to go on with; None: they are thrown away
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,10 @@ def long_white_box(work: Work) -> Iterator[Row]:
 def records(work: Work) -> Iterator[Row]:
     """The same with records, made from the data, in place of gradients."""
     plan = Plan.read(WHITE_BOX)
-    game = {"train_size": plan.game.train_size, "reference_size": plan.game.reference_size, "canaries": "auto"}
     adversary = {"sees": "updates", "inserts": "record"}
-    plan = plan.changed(game=game, adversary=adversary, n_models=work.n_models or plan.n_models)
+    plan = plan.changed(
+        name="records", game=_with("auto", plan), adversary=adversary, n_models=work.n_models or plan.n_models
+    )
     yield from _rows("white box, records", plan, BOUNDS, work)
 
 
@@ -114,19 +116,28 @@ def hidden_state(work: Work) -> Iterator[Row]:
     for eps in (1.0, 4.0, 8.0):
         mu = float(region.gaussian_mu(eps, delta=DELTA))
         noise = DISTANCE["substitute"] * math.sqrt(HIDDEN_STEPS) / mu
-        plan = hidden_plan(noise, n_models=work.n_models or 5_000)
+        plan = hidden_plan(noise, n_models=work.n_models or 5_000).changed(name=f"hidden-state-{eps:g}")
         asked = {"claimed_mu": mu, "claimed_adjacency": "substitute"}
         yield from _rows(f"hidden state, 68 parameters, ε = {eps:g}", plan, ("gaussian",), work, **asked)
 
 
 def black_box(work: Work) -> Iterator[Row]:
-    """The demo's pipeline, its losses at the end: the crafted canary, and the one that a rehearsal finds."""
+    """The demo's pipeline, its losses at the end; and logistic regression in its place, also with a crafted canary."""
     demo = Plan.read(DEMO)
-    game = {"train_size": demo.game.train_size, "reference_size": demo.game.reference_size}
-    for setting, canaries in (("black box, crafted canary", demo.game.canaries), ("black box, auto", "auto")):
-        n_models, games = work.n_models or 2_000, {**game, "canaries": canaries}
-        plan = demo.changed(game=games, audit={"delta": DELTA}, n_models=n_models)
-        yield from _rows(setting, plan, BOUNDS, work)
+    for model, canaries in (("mlp", "auto"), ("logistic", "auto"), ("logistic", "digits")):
+        plan = demo.changed(
+            name=f"black-box-{model}-{canaries}",
+            trainer={**demo.trainer.identity(), "model": model},
+            game=_with(canaries, demo),
+            n_models=work.n_models or 2_000,
+        )
+        crafted = "" if canaries == "auto" else ": crafted"
+        yield from _rows(f"black box, {model}{crafted}", plan, BOUNDS, work)
+
+
+def _with(canaries: str, plan: Plan) -> dict[str, Any]:
+    """A game as the plan's, with these canaries."""
+    return {"train_size": plan.game.train_size, "reference_size": plan.game.reference_size, "canaries": canaries}
 
 
 SETTINGS: dict[str, Callable[[Work], Iterator[Row]]] = {
@@ -173,8 +184,9 @@ def hidden_plan(noise: float, *, n_models: int) -> Plan:
 
 def _rows(setting: str, plan: Plan, methods: tuple[str, ...], work: Work, **asked: Any) -> Iterator[Row]:
     """A row for each method, of the same models."""
-    with tempfile.TemporaryDirectory() as folder:
-        played = run(plan, out=folder, workers=work.workers, executor=work.executor)
+    with tempfile.TemporaryDirectory() as scratch:
+        out = (work.out or Path(scratch)) / f"{plan.name}-{plan.n_models}"
+        played = run(plan, out=out, workers=work.workers, executor=work.executor)
         privacy, adjacency, n = played.privacy, plan.game.adjacency, plan.n_models
         name = setting if played.canary is None else f"{setting}: {played.canary['name']}"
         assert isinstance(privacy, DPSGD)
@@ -229,10 +241,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=80, help="ideal adversaries for each row")
     parser.add_argument("--models", type=int, help="in each setting, in place of its own number")
     parser.add_argument("--workers", type=int)
+    parser.add_argument("--out", type=Path, help="a folder that keeps the runs; the same call again resumes them")
     parser.add_argument("--only", choices=list(SETTINGS), help="one setting")
     parser.add_argument("--long", action="store_true", help="also the white box with 20,000 models")
     asked = parser.parse_args()
-    work = Work(asked.runs, asked.models, asked.workers)
+    work = Work(asked.runs, asked.models, asked.workers, out=asked.out)
     print(HEAD)
     for name, rows in SETTINGS.items():
         if name == asked.only or (asked.only is None and (name != "long" or asked.long)):

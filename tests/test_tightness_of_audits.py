@@ -43,7 +43,7 @@ def tiny(tightness, monkeypatch, tmp_path):
         ("white-box", ["curve", "weighted"]),
         ("records", ["curve", "weighted"]),
         ("hidden-state", ["gaussian"] * 3),
-        ("black-box", ["curve", "weighted"] * 2),
+        ("black-box", ["curve", "weighted"] * 3),
     ],
 )
 def test_a_setting_has_a_row_for_each_bound(tiny, name, methods):
