@@ -1,11 +1,18 @@
 """The first steps: `init` writes pipelines that run, and the demo shows its result."""
 
+import io
 import json
 import re
 from pathlib import Path
 
 import pytest
 from command_line import ask, process, refused
+from rich.console import Console
+
+import epsgauge as eg
+from epsgauge.figures.ladder import Ladder, Rung
+from epsgauge.reporting.demo import show_ladder
+from epsgauge.runner.executors import InProcess
 
 QUICKER = {
     "opacus": ("epochs = 5", "epochs = 1"),
@@ -58,20 +65,75 @@ def test_the_readme_shows_the_pipeline_that_init_writes():
 
 
 def test_the_demo_resumes_and_shows_its_result(tmp_path, monkeypatch):
-    """The shipped plans with fewer models: two runs, two verdicts, and nothing to train the second time."""
+    """The shipped plans with fewer models: five runs, one picture, and nothing to train the second time."""
     from epsgauge.runner import plan as plans
 
     read = plans.Plan.read
 
     def small(path):
         plan = read(path)
-        return plan.changed(n_models=20, audit={**plan.audit.model_dump(), "fit_models": 8})
+        few = {"control_models": 8, **({"rehearsal_models": 20} if plan.game.auto else {})}
+        game = plan.game.model_copy(update=few)
+        return plan.changed(n_models=60, game=game, audit={**plan.audit.model_dump(), "fit_models": 20})
+
+    def here(plan, out, **_):
+        return eg.run(plan, out=out, executor=InProcess())
 
     monkeypatch.setattr(plans.Plan, "read", small)
-    first = json.loads(ask("demo", "-o", tmp_path, "--workers", 1, "--json"))
-    assert set(first) == {"digits", "digits-canary"}
-    assert first["digits"]["accountant"]["eps"]["substitute"] == pytest.approx(3.849, abs=0.01)
+    with monkeypatch.context() as patched:
+        patched.setattr("epsgauge.cli.demo.watched", here)
+        first = json.loads(ask("demo", "-o", tmp_path, "--json"))
+    assert set(first) == {"digits", "digits-canary", "digits-updates", "digits-bug", "digits-bug-updates"}
+    for found in first.values():  # what is claimed of the bug is what its accountant was told
+        assert found["claim"]["eps"] == pytest.approx(3.849, abs=0.01)
+        assert found["claim"]["source"] == "accountant"
     monkeypatch.setattr("epsgauge.runner.executors.Workers.submit", None)  # nothing is trained, or even loaded
     out = ask("demo", "-o", tmp_path)
-    assert out.count("Underpowered: ") == 2
-    assert "digits-canary" in out
+    picture = out[out.rindex("DP-SGD on handwritten digits") :]
+    drawn = re.findall(r"^(average record|best canary|every update) ", picture, re.MULTILINE)
+    assert drawn == ["average record", "best canary", "every update", "average record", "every update"]
+    assert "┊ claimed 3.85" in picture
+    for name, found in first.items():
+        assert found["verdict"]["kind"] in picture, name
+    page = (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert page.count('class="answer kind-') == 6  # of the page, and of each run
+    assert "The ε that each adversary shows" in page
+    assert f"epsgauge audit {tmp_path / 'digits-bug-updates'}" in out
+    assert "epsgauge init --opacus" in out
+
+
+def test_the_bug_of_the_demo_is_half_the_noise_and_the_same_promise():
+    from epsgauge.cli.plans import digits_bug
+    from epsgauge.trainers.dpsgd import DpSgd
+
+    settings = {"noise_multiplier": 3.5, "epochs": 5, "batch_size": 200}
+    right = DpSgd(**settings, max_grad_norm=2.0)
+    wrong = digits_bug.UnscaledNoise(**settings, max_grad_norm=2.0)
+    assert wrong.recipe(400).noise_multiplier == right.recipe(400).noise_multiplier / 2
+    assert wrong.privacy(400) == right.privacy(400)
+
+
+def bars(*rungs, width):
+    """The picture in a terminal of what adversaries show, where 4 is claimed."""
+    page = io.StringIO()
+    end = max(4.0, *(rung.shown for rung in rungs))
+    show_ladder(Ladder(1e-5, 0.99, 4.0, {"a training": rungs}, end), Console(file=page, width=width))
+    return page.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_bars_are_as_long_as_what_is_shown_and_the_claim_is_a_line(width):
+    rungs = [
+        Rung("weak", 0.0, 0.0, "inconclusive"),
+        Rung("strong", 1.0, 2.0, "not refuted"),
+        Rung("sees a bug", 5.0, 8.0, "violation"),
+    ]
+    lines = bars(*rungs, width=width)
+    none, some, beyond, claim = lines[2:6]
+    at = claim.index("┊")
+    assert {line.index("┊") for line in (none, some, beyond)} == {at}
+    assert (none.count("█"), none.count("▒")) == (0, 0)
+    assert some.count("█") == pytest.approx(some.count("▒"), abs=1)
+    assert some.rindex("▒") < at < beyond.rindex("▒")
+    assert beyond[at + 1] == "█"  # whatever the mechanism
+    assert all(len(line) <= width for line in lines)

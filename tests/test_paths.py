@@ -173,7 +173,7 @@ def test_runs_with_one_seed_are_compared_on_models_that_had_no_say(tmp_path):
         eg.compare([runs[0], other])
 
 
-def test_the_crafted_canaries_of_the_demo_are_found(tmp_path):
+def test_the_canary_of_the_demo_is_found(tmp_path):
     """The demo's plan with less noise, so that few models suffice: a guaranteed bound above 0, and below the claim."""
     shipped = eg.Plan.read(Path(__file__).parent.parent / "examples" / "digits-canary.toml")
     less = {**shipped.trainer.identity(), "noise_multiplier": 1.5}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import epsgauge
+from epsgauge.cli.demo import STORY
 from epsgauge.errors import InvalidInput
 from epsgauge.runner.code import code_of
 from epsgauge.runner.parts import Part
@@ -122,9 +123,12 @@ def test_what_the_fingerprint_covers():
 def test_shipped_plans_stand_in_examples_too():
     shipped = Path(epsgauge.__file__).parent / "cli" / "plans"
     examples = Path(__file__).parent.parent / "examples"
-    for name in ("digits.toml", "digits-canary.toml"):
+    names = {path.name for path in shipped.iterdir() if path.is_file()}
+    assert names == {"digits_bug.py", *(f"{name}.toml" for of in STORY.values() for name in of)}
+    for name in names:
         assert (shipped / name).read_bytes() == (examples / name).read_bytes()
-        assert Plan.read(examples / name).n_models - Plan.read(examples / name).n_fit >= 500
+    plans = [Plan.read(examples / name) for name in names if name.endswith(".toml")]
+    assert {plan.n_models - plan.n_fit for plan in plans} == {2000}
 
 
 def test_settings_are_checked_by_name():

@@ -153,7 +153,7 @@ def test_the_worst_points_are_ranked_once_and_kept(tmp_path):
     worst = plan(2, challenge="worst", pool_size=8, ranking_models=32, train_size=15)
     log = Log()
     here(worst, tmp_path, watch=log)
-    assert log.told == ["preparing", "ranking", *["ranked"] * 32, "playing", ("started", 0, 2), 0, 1]
+    assert log.told == ["preparing", "ranking", *["ranked"] * 32, "rehearsing", "playing", ("started", 0, 2), 0, 1]
     again = Log()
     here(plan(3, challenge="worst", pool_size=8, ranking_models=32, train_size=15), tmp_path, watch=again)
     assert again.told == ["preparing", "playing", ("started", 2, 1), 2]
@@ -167,7 +167,7 @@ def test_progress_is_told_after_it_is_stored_and_an_interrupt_keeps_it(finished,
     log = Log(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
         here(plan(), tmp_path, watch=log)
-    assert log.told == ["preparing", "playing", ("started", 0, 6), 0, 1]
+    assert log.told == ["preparing", "rehearsing", "playing", ("started", 0, 6), 0, 1]
     a_run = Run.open(tmp_path)
     assert (a_run.n_done, a_run.complete, a_run.progress.n_left) == (2, False, 4)
     again = Log()

@@ -22,6 +22,7 @@ from epsgauge.figures.chart import Chart
 from epsgauge.figures.charts import CHARTS, chart, charts_of
 from epsgauge.figures.density import density, density_of
 from epsgauge.figures.labels import Flag, placed, wide
+from epsgauge.figures.ladder import Ladder, Rung
 from epsgauge.figures.scales import Scale, decades, power_name, tick_names, ticks
 from epsgauge.figures.subject import Subject
 from epsgauge.figures.words import Words
@@ -78,6 +79,12 @@ def base() -> eg.Audit:
     return eg.audit(normal_scores(60), rule="given", threshold=0.5)
 
 
+def ladder_of(eps: float, claimed: float | None) -> Ladder:
+    finite = None if claimed is None or math.isinf(claimed) else claimed  # an infinite one is none
+    rungs = (Rung("<nobody>", 0.0, 0.0, "inconclusive"), Rung("everybody", eps / 2, eps, "violation"))
+    return Ladder(1e-5, 0.99, finite, {"a training": rungs, "another": rungs[1:]}, max(finite or 0.0, eps) or 1.0)
+
+
 def shown_of(base: eg.Audit, name: str) -> dict[str, Any]:
     """What every picture of a case shows, by the name of the function that draws it."""
     scores, delta, claimed = CASES[name]
@@ -105,6 +112,7 @@ def shown_of(base: eg.Audit, name: str) -> dict[str, Any]:
         "narrowing": replace(narrowing.narrowing(found), claimed=claimed),
         "dependence": dependence.dependence(found),
         "cdfs": cdfs({"m = 1": rows.posterior, HOSTILE: rows.posterior}),
+        "ladder": ladder_of(float(rows.posterior.median()), claimed),
     }
 
 
@@ -286,7 +294,7 @@ def test_every_chart_is_drawn_whatever_method_and_attack(name: str, found: eg.Au
     subject = Subject.of(found)
     assert name in ("an attack from elsewhere", *(bar.method for bar in subject.bars))
     charts = charts_of(subject)
-    assert {c.name for c in CHARTS.values()} - {c.name for c in charts} <= {"cdfs", "dependence"}
+    assert {c.name for c in CHARTS.values()} - {c.name for c in charts} <= {"cdfs", "dependence", "ladder"}
     page = written(found, "html")
     for each in charts:
         drawn = each.drawn(subject)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
-def console(*, err: bool = False) -> Console:
+def console(*, err: bool = False, quiet: bool = False) -> Console:
     from rich.console import Console
 
-    return Console(highlight=False, stderr=err)
+    return Console(highlight=False, stderr=err, quiet=quiet)
 
 
 def print_json(value: Any) -> None:

@@ -14,6 +14,7 @@ from epsgauge.figures import (
     density,
     dependence,
     histogram,
+    ladder,
     narrowing,
     percentiles,
     roc,
@@ -40,6 +41,7 @@ CHARTS: dict[str, Chart] = {
         narrowing.CHART,
         dependence.CHART,
         cdfs.CHART,
+        ladder.CHART,
     )
 }
 

@@ -1,9 +1,8 @@
-"""The answer of `epsgauge audit`, `scores` and `demo` for the terminal."""
+"""The answer of `epsgauge audit` and `scores` for the terminal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -63,27 +62,6 @@ def show_noise(noise: EffectiveNoise, console: Console) -> None:
         f"{noise.level:g}, {noise.promise})"
     )
     console.print(layout.hanging(f"{'noise':<{HEAD}}", text, "dim"))
-
-
-def show_beside(audits: Mapping[str, Audit], console: Console) -> None:
-    """A line an audit, to see several at once."""
-    first = next(iter(audits.values()))
-    level, verdict_level = first.settings.level, first.settings.verdict_level
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
-    for column in ("", "N", f"Bayesian {level:.0%}", f"ε at least ({verdict_level:.0%})", "claimed ε", "verdict"):
-        table.add_column(column, no_wrap=True, justify="right" if column == "N" else "left")
-    for name, audit in audits.items():
-        row = audit.credible
-        table.add_row(
-            Text(name, style="bold"),
-            str(int(audit.judged.tally.n_samples)),
-            interval_text(row.low, row.high),
-            short(audit.lower_bound),
-            "none" if audit.claim is None else short(audit.claim.eps, 2),
-            Text(audit.verdict.kind, style=VERDICT_STYLE[audit.verdict.kind]),
-        )
-    console.print()
-    console.print(table)
 
 
 def _title(audit: Audit) -> Text:

@@ -152,6 +152,6 @@ STYLE = """
 .epsgauge .said{border-left:4px solid var(--muted);padding-left:.7em}
 .epsgauge .violation{border-color:var(--red-text)}
 .epsgauge .not-refuted{border-color:var(--blue-text)}
-.epsgauge .underpowered{border-color:var(--orange-text)}
+.epsgauge .inconclusive,.epsgauge .underpowered{border-color:var(--orange-text)}
 .epsgauge progress{width:20rem;max-width:100%}
 """

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import platform
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import epsgauge
@@ -65,14 +68,19 @@ def of_run(run: Run) -> dict[str, Any]:
 
 
 def of_comparison(found: Comparison) -> dict[str, Any]:
-    return {
-        **_made(redo.of_comparison(found)),
-        "runs": [of_run(run.audit.run) for run in found.runs if run.audit.run is not None],
-    }
+    return _of_runs(redo.of_comparison(found), [run.audit for run in found.runs])
+
+
+def of_demo(out: Path, audits: Iterable[Audit]) -> dict[str, Any]:
+    return _of_runs([f"epsgauge demo --out {shlex.quote(str(out))}"], audits)
 
 
 def of_counts(answer: Answer) -> dict[str, Any]:
     return _made(redo.of_counts(answer))
+
+
+def _of_runs(commands: list[str], audits: Iterable[Audit]) -> dict[str, Any]:
+    return {**_made(commands), "runs": [of_run(audit.run) for audit in audits if audit.run is not None]}
 
 
 def _made(commands: list[str]) -> dict[str, Any]:

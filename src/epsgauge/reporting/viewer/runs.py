@@ -52,7 +52,7 @@ class Folder:
     def __init__(self, root: str | os.PathLike[str]) -> None:
         path = Path(root)
         if not path.is_dir():
-            raise InvalidInput(f"there is no folder {path}. `epsgauge demo --out {path}` makes one with two runs.")
+            raise InvalidInput(f"there is no folder {path}. `epsgauge demo --out {path}` makes one with five runs.")
         self.root = path.resolve()
         self.left_out: str | None = None  # which folders the last listing did not search
         self._listed: dict[str, Path] = {}

@@ -1,0 +1,104 @@
+"""The ladder: the ε that adversaries of growing power show of one or more pipelines, beside what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from epsgauge.figures.chart import Chart
+from epsgauge.figures.labels import LEFT, LINE, RIGHT
+from epsgauge.figures.marks import claim_zone
+from epsgauge.figures.scales import Scale
+from epsgauge.figures.svg import Picture
+from epsgauge.figures.words import Words, eps_axis
+from epsgauge.numbers import number, percent
+
+if TYPE_CHECKING:
+    from epsgauge.auditing.audit import Audit
+    from epsgauge.auditing.verdict import Ruling
+
+ROW = 43.0  # the height of a row of text and a bar
+Pipelines = Mapping[str, Mapping[str, "Audit"]]  # the audits of each pipeline, by what their adversary is called
+
+
+@dataclass(frozen=True)
+class Rung:
+    """What one adversary shows: ε whatever the mechanism, and the bound of the verdict, which may assume more."""
+
+    adversary: str
+    surely: float
+    shown: float
+    kind: Ruling
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Rungs of each pipeline, on an axis from 0 to `end`."""
+
+    delta: float
+    level: float
+    claimed: float | None
+    pipelines: dict[str, tuple[Rung, ...]]
+    end: float
+
+
+def ladder(pipelines: Pipelines) -> Ladder:
+    audits = [audit for found in pipelines.values() for audit in found.values()]
+    claimed = next((audit.claim.eps for audit in audits if audit.claim is not None), None)
+    rungs = {
+        title: tuple(Rung(who, a.lower_bound, a.verdict.bound, a.verdict.kind) for who, a in found.items())
+        for title, found in pipelines.items()
+    }
+    longest = max(claimed or 0.0, *(max(rung.surely, rung.shown) for of in rungs.values() for rung in of))
+    return Ladder(audits[0].verdict.delta, audits[0].verdict.level, claimed, rungs, longest or 1.0)
+
+
+# Drawing
+
+
+def draw(shown: Ladder, *, prefix: str = "") -> str:
+    """A bar per adversary, solid as far as it holds for any mechanism; the claim is a dashed line."""
+    text = " ".join(
+        f"{title}: {', '.join(f'{rung.adversary} {number(rung.shown)} ({rung.kind})' for rung in rungs)}."
+        for title, rungs in shown.pipelines.items()
+    )
+    picture = Picture("ladder", 0, "The ε that each adversary shows", text, prefix)
+    x = Scale(0.0, 1.06 * shown.end, LEFT, RIGHT)
+    y = top = 0.0 if shown.claimed is None else LINE
+    bottom = top + sum(2 * LINE + ROW * len(rungs) for rungs in shown.pipelines.values())
+    claim_zone(picture, shown.claimed, x, top, bottom)
+    for title, rungs in shown.pipelines.items():
+        y += 1.5 * LINE
+        picture.words(LEFT, y, [(title, "strong")], "halo")
+        for rung in rungs:
+            _rung(picture, rung, x, y + LINE + 4)
+            y += ROW
+        y += 0.5 * LINE
+    picture.value_axis(x, bottom, eps_axis(shown.delta))
+    picture.height = bottom + 2.6 * LINE
+    return picture.done()
+
+
+def _rung(picture: Picture, rung: Rung, x: Scale, y: float) -> None:
+    """Text with its baseline at y, the bar below it."""
+    colour = "red" if rung.kind == "violation" else "blue"
+    look = "strong text-red" if rung.kind == "violation" else "text-muted"
+    picture.words(LEFT, y, [(rung.adversary, ""), (f"ε ≥ {number(rung.shown)}", "strong"), (rung.kind, look)], "halo")
+    for end, how in ((rung.shown, f"fill-{colour} half"), (rung.surely, f"fill-{colour}")):
+        picture.rect(x(0), y + 7, max(x(end) - x(0), 2), 10, how, f"ε ≥ {number(end)}")
+
+
+# Words
+
+
+def words(_: Pipelines, shown: Ladder) -> Words:
+    return Words(
+        f"One bar per adversary: the ε that it shows, too high in at most {percent(1 - shown.level)} of such audits. "
+        "The solid part holds whatever the training does, the pale part if it is DP-SGD with the stated sampling rate "
+        "and steps. A bar that goes beyond the claim refutes it.",
+        "A short bar does not mean that ε is small: a stronger adversary may show more.",
+    )
+
+
+CHART = Chart("ladder", "Adversary by adversary", "verdict", ("adversaries",), ladder, draw, words, follows=())

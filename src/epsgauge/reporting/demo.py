@@ -1,0 +1,97 @@
+"""The answer of `epsgauge demo`: the ε that each adversary shows beside the claim, in the terminal and as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from epsgauge.auditing.audit import Audit
+from epsgauge.figures.charts import CHARTS
+from epsgauge.figures.ladder import Ladder, Pipelines
+from epsgauge.figures.subject import Subject
+from epsgauge.numbers import level_percent, number
+from epsgauge.reporting import layout, record
+from epsgauge.reporting.audit import VERDICT_STYLE
+from epsgauge.reporting.contents import answered
+from epsgauge.reporting.page import Answered, Beside, Page
+
+ANY, DPSGD, CLAIM, ZERO = "█", "▒", "┊", "▏"
+HEAD = 16
+NARROWEST, WIDEST = 60, 100
+
+
+def show_step(who: str, does: str, console: Console) -> None:
+    """Which adversary comes next."""
+    console.print(layout.hanging(f"{who:<{HEAD}}", does, "bold"))
+
+
+def show_finding(audit: Audit, console: Console) -> None:
+    """What it shows, on one line."""
+    v = audit.verdict
+    console.print(Text(f"{'':<{HEAD}}ε ≥ {number(v.bound)}, ").append(v.kind, style=VERDICT_STYLE[v.kind]))
+
+
+def show_ladder(shown: Ladder, console: Console) -> None:
+    """A bar per adversary, pipeline by pipeline, and how to read them."""
+    kinds = max(len(rung.kind) for rungs in shown.pipelines.values() for rung in rungs)
+    room = min(max(console.width, NARROWEST), WIDEST) - HEAD - 9 - kinds
+    cell = shown.end / (room - 1)
+    mark = None if shown.claimed is None else round(shown.claimed / cell)
+    for title, rungs in shown.pipelines.items():
+        console.print()
+        console.print(Text(title, style="bold"))
+        for rung in rungs:
+            bar = _bar(round(rung.surely / cell), round(rung.shown / cell), mark, room)
+            line = Text(f"{rung.adversary:<{HEAD}}{number(rung.shown):>5} {bar} ")
+            console.print(line.append(rung.kind, style=VERDICT_STYLE[rung.kind]), no_wrap=True, crop=True)
+    if shown.claimed is not None and mark is not None:
+        console.print(f"{'':<{HEAD + 6 + mark}}{CLAIM} claimed {number(shown.claimed)}", no_wrap=True, crop=True)
+    console.print()
+    for sign, text in (
+        (2 * ANY, f"ε is at least this, whatever the training does (level {level_percent(shown.level)})"),
+        (2 * DPSGD, "ε is at least this if it is DP-SGD with the stated sampling rate and steps"),
+        (CLAIM, "the accountant's claim; a bar that goes beyond it refutes it"),
+    ):
+        console.print(layout.hanging(f"{sign:<4}", text, ""))
+
+
+def _bar(surely: int, shown: int, claim: int | None, room: int) -> str:
+    cells = [ANY] * surely + [DPSGD] * (shown - surely) or [ZERO]
+    cells += [" "] * (room - len(cells))
+    if claim is not None:
+        cells[claim] = CLAIM
+    return "".join(cells)
+
+
+def write_page(pipelines: Pipelines, out: Path, *, intro: str, outro: str) -> Path:
+    """The same picture as one HTML file, with every verdict below it."""
+    from epsgauge.reporting.html import html
+
+    named = [(who, audit) for found in pipelines.values() for who, audit in found.items()]
+    rulers = [CHARTS["ruler"].drawn(Subject.of(audit), prefix=f"run{i}-") for i, (_, audit) in enumerate(named)]
+    page = Page(
+        title="Demo",
+        name="From the weakest to the strongest adversary",
+        about=tuple(pipelines),
+        answer=Answered("comparison", "", intro, outro),
+        numbers=(),
+        methods=None,
+        tallies=(),
+        warnings=tuple(dict.fromkeys(f"{audit.name}: {text}" for _, audit in named for text in audit.warnings)),
+        ran=record.of_demo(out.parent, [audit for _, audit in named]),
+        columns=("adversary", "N", "ε at least", "whatever the training", "claimed ε", "verdict"),
+        beside=tuple(Beside(audit.name, _cells(who, audit), answered(audit)) for who, audit in named),
+    )
+    out.write_text(
+        html(page, {"verdict": [CHARTS["ladder"].drawn(pipelines)], "comparison": [], "verdicts": rulers}),
+        encoding="utf-8",
+    )
+    return out
+
+
+def _cells(who: str, audit: Audit) -> tuple[str, ...]:
+    claimed = "none" if audit.claim is None else number(audit.claim.eps)
+    bounds = (number(audit.verdict.bound), number(audit.lower_bound))
+    return (who, str(int(audit.judged.tally.n_samples)), *bounds, claimed, audit.verdict.kind)
