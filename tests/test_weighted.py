@@ -421,7 +421,7 @@ def test_classes_are_joined_from_outside_until_each_is_large_enough(fewest):
 # At the truth
 
 
-@pytest.mark.parametrize("kind", ["ties", "sure and unsure", "no leak", "one side"])
+@pytest.mark.parametrize("kind", ["ties", "sure and unsure", "no leak", "one side", "some are read"])
 def test_seldom_above_the_true_eps(kind):
     """A bound is above ε only if ε is refuted. Files are sorted by their bits, which tells nothing."""
     rng, runs, n, eps, said = np.random.default_rng(6), 150, 300, 0.0 if kind == "no leak" else 1.0, 0
@@ -433,9 +433,13 @@ def test_seldom_above_the_true_eps(kind):
             "sure and unsure": np.where(rng.random(n) < 0.5, 3.0, 0.3) * (answer - 0.5),
             "no leak": rng.normal(size=n),
             "one side": np.where(rng.random(n) < 0.3, 5.0 * answer, rng.normal(size=n)),
+            "some are read": np.where(
+                rng.random(n) < 0.6, rng.normal(0, 0.5, n), (2 * answer - 1) * rng.uniform(1, 4, n)
+            ),
         }[kind]
         fit = rng.permutation(n) < 50
         guesses = classed(scores[~fit], bits[~fit], scores[fit], bits[fit])
+        assert kind != "some are read" or guesses.judged_at(float(special.expit(eps - weighted.LESS))) > 0
         said += refutes(guesses, max(eps, 0.02), n_bits=int((~fit).sum()), delta=1e-5, alpha=0.05)
     assert said <= stats.binom.ppf(0.999, runs, 0.05)
 
