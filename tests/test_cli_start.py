@@ -48,7 +48,7 @@ def test_the_opacus_pipeline_that_init_writes_can_be_watched(tmp_path):
     folder = tmp_path / "mine"
     ask("init", "--opacus", folder)
     text = (folder / "plan.toml").read_text().replace("epochs = 5", "epochs = 1")
-    text = re.sub(r"n_models = \d+", "n_models = 12", text + "fit_models = 6\n").replace(
+    text = re.sub(r"n_models = \d+", "n_models = 12", text + "fit_models = 8\n").replace(
         "[audit]", '[adversary]\npreset = "white-box"\n\n[audit]'
     )
     (folder / "plan.toml").write_text(text)

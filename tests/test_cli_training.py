@@ -8,7 +8,8 @@ from command_line import ask, process
 from tiny_runs import plan_text
 
 import epsgauge as eg
-from epsgauge.bounds.weighted import classed, weighted_lower_bound
+from epsgauge.bounds.classed import classed
+from epsgauge.bounds.weighted import weighted_lower_bound
 
 
 def test_run_status_audit(tmp_path):

@@ -99,10 +99,10 @@ def test_the_first_pipeline_is_that_of_init():
 def test_the_pipeline_with_a_canary_runs(tmp_path):
     """As the page has it, with fewer models."""
     shutil.copy(TEMPLATE / "train.py", tmp_path)
-    (tmp_path / "mypipeline.py").write_text(blocks("opacus.md", "py")[1])
-    head = (TEMPLATE / "plan.toml").read_text().split("[game]")[0].replace("n_models = 300", "n_models = 4")
-    plan = head + blocks("opacus.md", "toml")[0].replace("fit_models = 50", "fit_models = 2")
-    (tmp_path / "plan.toml").write_text(plan)
+    _, canary = blocks("opacus.md", "py")
+    (tmp_path / "mypipeline.py").write_text((TEMPLATE / "mypipeline.py").read_text() + canary)
+    head = (TEMPLATE / "plan.toml").read_text().split("[game]")[0].replace("n_models = 1000", "n_models = 4")
+    (tmp_path / "plan.toml").write_text(head + blocks("opacus.md", "toml")[1])
     done = process("run", "plan.toml", "--out", "run", "--workers", "1", "--blind", cwd=tmp_path)
     assert "4 of 4 models done" in done.stdout, done.stderr
     audit = eg.audit(eg.Run.open(tmp_path / "run"), rule="given", threshold=0.5)

@@ -50,7 +50,7 @@ def loss(weights, x, y):
 
 @dataclass(frozen=True)
 class Correct:
-    """nothing"""
+    """no bug"""
 
     noise_multiplier: float = 2.0
     clip: float = 1.0

@@ -66,12 +66,17 @@ def _learned(rehearsal: Signals | None) -> tuple[str, float]:
     return best, -1.0 if reversed_ else 1.0
 
 
-def effect(scores: Floats, bits: Ints) -> float:
-    """How far apart both bits' mean scores are, in standard deviations of scores of one bit."""
+def effect(scores: Floats, bits: Ints, spread: float | None = None) -> float:
+    """How far apart both bits' mean scores are, in units of the spread, by default their own."""
     ones, zeros = scores[bits == 1], scores[bits == 0]
     if not len(ones) or not len(zeros):
         return 0.0
     apart = float(ones.mean() - zeros.mean())
-    rest = np.concatenate([ones - ones.mean(), zeros - zeros.mean()])
-    spread = float(np.sqrt((rest**2).sum() / max(len(rest) - 2, 1)))
+    spread = spread_of(scores, bits) if spread is None else spread
     return 0.0 if apart == 0 else float(np.copysign(np.inf, apart)) if spread == 0 else apart / spread
+
+
+def spread_of(scores: Floats, bits: Ints) -> float:
+    """The standard deviation of scores of one bit."""
+    rest = np.concatenate([scores[bits == b] - scores[bits == b].mean() for b in np.unique(bits)])
+    return float(np.sqrt((rest**2).sum() / max(len(rest) - 2, 1)))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.claim import Claim, NoClaim, promises
+from epsgauge.data.canaries.table import USUAL
+from epsgauge.games.rehearsal import rounds
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Method
@@ -26,7 +28,7 @@ class Forecast:
     n_fit: int
     n_judged: int  # models
     n_guesses: int  # of judged models
-    n_trained: int  # with those that rank points
+    n_trained: int  # with those that are not judged
     workers: int
     method: str  # of the verdict
     label: str
@@ -73,7 +75,7 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
         plan.n_fit,
         n_judged,
         n_judged * m_judged,
-        plan.n_models + (plan.game.ranking_models if plan.game.challenge == "worst" else 0),
+        plan.n_models + _apart(plan),
         worker_count(plan),
         method.name,
         method.label,
@@ -85,6 +87,15 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
         "known to your code alone: --try imports it" if unknown else _said(found.claim, found.accountant),
         tuple(warnings),
     )
+
+
+def _apart(plan: Plan) -> int:
+    """Models that are not judged: those that rank points or try canaries, and the control; how many canaries the data
+    allow is not known yet.
+    """
+    ranking = plan.game.ranking_models if plan.game.challenge == "worst" else 0
+    tried = sum(each.canaries * each.new for each in rounds(plan.game, plan.n_models, USUAL)) if plan.game.auto else 0
+    return ranking + tried + (0 if plan.control else plan.game.n_control(plan.n_models))
 
 
 def _counted(settings: AuditSettings, method: Method, evidence: Evidence) -> str:

@@ -72,6 +72,18 @@ class Classed:
         up, down = (Prior.of(side, of_one_side(), fit_right, fit_wrong) for side in (UP, DOWN))
         return cls(n, wrong, Prior.of(BOTH, of_both_sides(), fit_right, fit_wrong), (up, down))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Classed) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @cached_property
+    def _content(self) -> tuple[bytes, ...]:
+        """What a bound rests on: that of a run that is judged again is known."""
+        priors = [x for prior in (self.together, *self.each) for x in (prior.right, prior.log_weight)]
+        return tuple(x.tobytes() for x in (self.n, self.wrong, np.array(self.log_weights), *priors))
+
     @cached_property
     def log_weights(self) -> tuple[float, float]:
         """How likely it is that both sides belong together, and that each is by itself."""

@@ -37,7 +37,7 @@ AGAIN = 1000  # draws for what would be detected
 STREAM = 0x3E161  # of the draws here
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def weighted_lower_bound(guesses: Classed, *, n_bits: int, delta: float, level: float) -> float:
     """The largest ε of the grid such that it and all before it are refuted; 0 where there is none.
 

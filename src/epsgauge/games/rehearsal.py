@@ -19,10 +19,11 @@ LAST = 3
 
 @dataclass(frozen=True)
 class Round:
-    """So many canaries are tried on so many models each, those of earlier rounds among them."""
+    """So many canaries are tried on so many models each, of which some are new in this round."""
 
     canaries: int
     models: int
+    new: int
 
 
 def rounds(game: GameSettings, n_models: int, n_canaries: int) -> list[Round]:
@@ -33,8 +34,9 @@ def rounds(game: GameSettings, n_models: int, n_canaries: int) -> list[Round]:
         left.append(max(left[-1] // 2, LAST))
     found, models = list[Round](), 0
     for canaries in left:
-        models = min(models + max(in_all // (len(left) * canaries) // 2 * 2, 4), STRIDE)
-        found.append(Round(canaries, models))
+        new = min(max(in_all // (len(left) * canaries) // 2 * 2, 4), STRIDE - models)
+        models += new
+        found.append(Round(canaries, models, new))
     return found
 
 

@@ -38,6 +38,8 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         facts["game"] += f"; the adversary sees the {plan.adversary.sees}"
     if plan.game.challenge == "worst":
         facts["trains"] += f", after {plan.game.ranking_models} that find the worst points"
+    if plan.game.auto:
+        facts["trains"] += f"; about {seen.n_trained - plan.n_models} more try canaries, or have no noise as a control"
     if trial is not None:
         facts["tried"] = (
             f"{duration(trial.seconds)} a model, {duration(seen.n_trained * trial.seconds / seen.workers)} in all with "
@@ -58,6 +60,10 @@ def to_json(seen: Forecast, trial: Trial | None) -> dict[str, Any]:
 def _pairs(plan: Plan) -> str:
     if plan.adversary.inserts == "gradient":
         return "gradient canaries"
+    if plan.game.auto:
+        return "the best of the canaries that can be made from the data"
+    if plan.game.canaries is not None:
+        return f"canaries {plan.game.canaries}, {plan.game.pairs_are}"
     return f"{plan.game.challenge} pairs, {plan.game.pairs_are}"
 
 

@@ -63,6 +63,13 @@ class Bar(Watch):
         self.task = self.progress.add_task(f"{self.plan.name}: {name}", total=total, facts="")
 
     def opened(self, run: Run) -> None:
+        if run.extended_after_look and not run.complete:
+            said = (
+                f"! {self.plan.name}: its results have been seen, so that with more models it is judged by the bound "
+                "that holds at every moment, which may be lower. For the sharpest bound, begin a new run with a new "
+                f"--out and n_models = {self.plan.n_models}."
+            )
+            self.console.print(Text(said, style="yellow"))
         if self.stop is not None:
             self.stop.check(run)
 

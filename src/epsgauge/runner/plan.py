@@ -33,7 +33,7 @@ class Plan(BaseModel):
 
     >>> plan = Plan(name="a", n_models=10, data="digits", trainer={"use": "dpsgd"}, game={"train_size": 100})
     >>> plan.n_samples, plan.game.experiment
-    (10, 'MIA^1')
+    (10, 'IND-MIA')
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)

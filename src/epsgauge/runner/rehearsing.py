@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from epsgauge.attacks.rehearsed import Rehearsed, effect
+from epsgauge.attacks.attack import Attack
+from epsgauge.attacks.rehearsed import Rehearsed, effect, spread_of
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.data.canaries.table import CANARIES
 from epsgauge.errors import InvalidInput
 from epsgauge.games.rehearsal import STRIDE, number_of, rounds
 from epsgauge.games.roles import Roles
-from epsgauge.games.signals import Outcome
+from epsgauge.games.signals import Outcome, Signals
 from epsgauge.runner import play
 from epsgauge.runner.executors import DIED_TWICE, Crew, results, single
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.store import Store
 from epsgauge.trainers.protocol import Group
+
+# Models without noise of each of the last canaries.
+QUIET = 8
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,12 @@ class Rehearsal:
     group: Group | None
 
     def choose(self) -> Roles:
-        """Try every canary, then the better half of them further, and keep the one that the attack tells best."""
-        names, _ = single(self.crew, play.rehearsable)
+        """Try every canary, then the better half of them further, and keep the one that the attack tells best.
+
+        Of the last ones some models without noise are trained too: the difference that the bit makes there, in units
+        of the spread with noise, is known better than that in noise, but may mislead. So both count, by their product.
+        """
+        names, quiet = single(self.crew, play.rehearsable)
         left, numbers, told = list(range(len(names))), dict[int, None](), dict[int, float]()
         for each in rounds(self.plan.game, self.plan.n_models, len(names)):
             left = sorted(left, key=lambda canary: -told.get(canary, 0.0))[: each.canaries]
@@ -47,6 +56,9 @@ class Rehearsal:
                 f"no canary could be tried, as every model failed. The first error: {error.splitlines()[-1]} Mend it, "
                 'or give canaries of your own as "module:attr".'
             )
+        if quiet:
+            self.train([number_of(canary, i, quiet=True) for canary in told for i in range(QUIET)])
+            told = {canary: math.sqrt(of * self._without_noise(canary, each.models)) for canary, of in told.items()}
         best = sorted(told, key=lambda canary: -told[canary])
         entry = {"number": best[0], "name": names[best[0]], "meaning": CANARIES[names[best[0]]].meaning}
         self.store.put({"canary": {**entry, "best": {names[c]: told[c] for c in best}, "tried": list(names)}})
@@ -81,12 +93,26 @@ class Rehearsal:
         """How well the attack tells each pair apart, by its first models with noise; the store may have more of them,
         of a later round that was interrupted.
         """
-        signals = self.store.signals(self.plan.game, rehearsal=True)
-        attack = ATTACKS.get(self.plan.audit.attack or "", Rehearsed())
         told = {}
         for canary in canaries:
-            first = number_of(canary, 0, quiet=False)
-            noisy = signals[(signals.models >= first) & (signals.models < first + models)]
+            noisy = self._signals(number_of(canary, 0, quiet=False), models)
             if len(noisy):
-                told[canary] = abs(effect(attack.score(replace(noisy, rehearsal=noisy)), noisy.bits))
+                told[canary] = abs(effect(self._attack.score(replace(noisy, rehearsal=noisy)), noisy.bits))
         return told
+
+    def _without_noise(self, canary: int, models: int) -> float:
+        """How far apart scores are without noise, in units of their spread with noise."""
+        noisy = self._signals(number_of(canary, 0, quiet=False), models)
+        quiet = self._signals(number_of(canary, 0, quiet=True), QUIET)
+        if not len(quiet):  # all of them failed
+            return abs(effect(self._attack.score(replace(noisy, rehearsal=noisy)), noisy.bits))
+        with_noise, without = (self._attack.score(replace(s, rehearsal=noisy)) for s in (noisy, quiet))
+        return abs(effect(without, quiet.bits, spread_of(with_noise, noisy.bits)))
+
+    def _signals(self, first: int, models: int) -> Signals:
+        signals = self.store.signals(self.plan.game, rehearsal=True)
+        return signals[(signals.models >= first) & (signals.models < first + models)]
+
+    @property
+    def _attack(self) -> Attack:
+        return ATTACKS.get(self.plan.audit.attack or "", Rehearsed())

@@ -36,6 +36,7 @@ CANARIES: dict[str, Canary] = {
     )
 }
 AUTO = "auto"
+USUAL = 11  # canaries of tables and images
 
 
 def canaries_of(name: str, raw: Any) -> tuple[list[str], Any, Any]:
