@@ -13,7 +13,7 @@ from epsgauge.trainers.mechanism import LaplaceTrainer
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>"
 AUDIT = {"attack": "difference", "verdict_method": "clopper-pearson"}
-GAME = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros"}
+GAME = {"train_size": 10, "reference_size": 19, "challenge": "explicit", "canaries": "zeros", "control_models": 0}
 RUNS = {"a": "plain", 'x"><svg onload=alert(3)>': HOSTILE}
 GATES = {8: threading.Event(), 40: threading.Event()}
 
