@@ -1,5 +1,7 @@
 """The table of methods, sample sizes, and the statements that the warnings make."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -7,6 +9,7 @@ from scipy import stats
 import epsgauge as eg
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.intervals import intervals_of
+from epsgauge.methods.method import Asked
 from epsgauge.methods.table import COUNTED, METHODS, QUICK
 from epsgauge.stats.region import eps_of_rates
 
@@ -182,3 +185,13 @@ def test_a_good_tally_has_no_warning():
 
 def test_no_samples_at_all():
     assert "hardly moved" in warnings_of(tp=0, tn=0, fp=0, fn=0)
+
+
+@pytest.mark.parametrize("rule", ["split", "split-pairs", "given", "same-data"])
+def test_one_method_judges_whatever_is_asked(rule):
+    for pairs, by_mu, coins, of_dpsgd, says in product((1, 4), *[(False, True)] * 4):
+        for failing in (0.0, 1.0):
+            asked = Asked(rule, pairs, by_mu, False, coins, failing, says, of_dpsgd)
+            judges = [name for name, method in METHODS.items() if method.judges(asked)]
+            assert len(judges) == 1, (asked, judges)
+            assert (judges == ["curve"]) == (of_dpsgd and pairs == 1 and not by_mu and rule in ("split", "given"))

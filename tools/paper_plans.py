@@ -150,6 +150,7 @@ def small(s: Setting) -> Table:
         data = {"encoder": ENCODER, "length": 32}
         trainer = {"encoder": ENCODER, **trainer, "physical_batch": 10}
     game = {"train_size": size.n, "pairs_per_model": size.m, "pool_size": max(20, 2 * size.m), "reference_size": 100}
+    game["control_models"] = 0
     if s.challenge == "worst":
         game["ranking_models"] = 32
     return {
@@ -166,7 +167,7 @@ def differing(new: Table, old: Table) -> Table:
     out: Table = {}
     for key, value in new.items():
         kept = differing(value, old[key]) if isinstance(value, dict) else value
-        if kept != {} and kept != old[key]:
+        if kept != {} and kept != old.get(key):
             out[key] = kept
     return out
 

@@ -18,6 +18,7 @@ from epsgauge.runner.play import promised, trainer_of
 from epsgauge.runner.trial import Trial
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.sizing import largest_eps
+from epsgauge.trainers.protocol import has_noise_switch
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,8 @@ def _apart(plan: Plan) -> int:
     """
     ranking = plan.game.ranking_models if plan.game.challenge == "worst" else 0
     tried = sum(each.canaries * each.new for each in rounds(plan.game, plan.n_models, USUAL)) if plan.game.auto else 0
-    return ranking + tried + (0 if plan.control else plan.game.n_control(plan.n_models))
+    quiet = not plan.control and (not plan.trainer.built_in or has_noise_switch(trainer_of(plan)))
+    return ranking + tried + (plan.game.n_control(plan.n_models) if quiet else 0)
 
 
 def _counted(settings: AuditSettings, method: Method, evidence: Evidence) -> str:

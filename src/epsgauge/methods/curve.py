@@ -77,7 +77,7 @@ class Curve(Method):
         return self.judges(asked)
 
     def judges(self, asked: Asked) -> bool:
-        return asked.of_dpsgd and not (asked.judges_several or asked.by_mu or asked.same_data)
+        return asked.by_curve
 
     def bounds_mechanism(self, *, pairs: int) -> bool:
         """One pair of rates shows the whole curve."""

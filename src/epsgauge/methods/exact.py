@@ -33,7 +33,7 @@ class Exact(Counted):
     instead: ClassVar[Mapping[str, str]] = {**WHEN_STOPPED, DELTA_FIXED: "clopper-pearson"}
 
     def judges(self, asked: Asked) -> bool:
-        return not (asked.weighs or asked.judges_several or asked.by_mu or asked.same_data or asked.of_dpsgd)
+        return not (asked.weighs or asked.judges_several or asked.by_mu or asked.same_data or asked.by_curve)
 
     def ends(self, family: Family, counts: Counts, alpha: float, prior: Prior) -> tuple[Floats, Floats]:
         """The low end of the exact bound and the high end of Clopper-Pearson's rectangle, each missed with α/2."""

@@ -46,6 +46,11 @@ class Asked:
         return self.coins and self.failing <= FAILING and not (self.says_which and self.judges_several)
 
     @property
+    def by_curve(self) -> bool:
+        """Whether a whole curve is judged, which needs one pair of each model."""
+        return self.of_dpsgd and not (self.judges_several or self.by_mu or self.same_data)
+
+    @property
     def judges_several(self) -> bool:
         """Whether a verdict must hold for several pairs of a model: those that chose the rule count too."""
         return self.several or self.rule == "split-pairs"

@@ -61,7 +61,7 @@ class Weighted(Method):
         return asked.weighs and not asked.by_mu
 
     def judges(self, asked: Asked) -> bool:
-        return asked.weighs and not (asked.by_mu or asked.same_data or asked.of_dpsgd)
+        return asked.weighs and not (asked.by_mu or asked.same_data or asked.by_curve)
 
     def bounds_mechanism(self, *, pairs: int) -> bool:
         """Each class of scores shows rates of its own, which together show more than one rule."""
