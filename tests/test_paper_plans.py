@@ -108,7 +108,7 @@ def test_the_small_table_replaces_what_it_says_and_repeats_nothing():
         whole = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
         for key, value in whole["small"].items():
             for inner, replaced in (value if isinstance(value, dict) else {}).items():
-                assert whole[key][inner] != replaced, (name, key, inner)
+                assert whole[key].get(inner) != replaced, (name, key, inner)
 
 
 TINY = {"n_models": 5, "fit_models": 2, "train_size": 20, "pairs_per_model": 2, "pool_size": 8, "reference_size": 10}
