@@ -552,8 +552,10 @@ def test_reading_while_another_process_writes(tmp_path):
 def test_ctrl_c_in_a_terminal_ends_a_run_and_its_workers(tmp_path):
     """SIGINT goes to the whole group, as from a terminal."""
     script = (
-        "import sys\nfrom epsgauge.runner.plan import Plan\nfrom epsgauge.runner.run import run\n"
+        "import signal, sys\nfrom epsgauge.runner.plan import Plan\nfrom epsgauge.runner.run import run\n"
         "from epsgauge.runner.progress import Watch\n"
+        # a shell that starts the tests in the background has SIGINT ignored, and what is ignored is inherited
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "class Tell(Watch):\n    def finished_one(self, outcome, progress): print(outcome.index, flush=True)\n"
         "game = {'train_size': 20, 'pairs_per_model': 2, 'reference_size': 10}\n"
         "plan = Plan(name='a', n_models=5000, data='fast:data', trainer={'use': 'fast:Mean', 'nap': 0.01}, game=game)\n"
