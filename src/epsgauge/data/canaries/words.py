@@ -4,43 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from epsgauge.data.canaries.canary import Canary, Pair
+from epsgauge.data.canaries.label import TwoLabels
 from epsgauge.data.canaries.view import Record, View
 
 STRANGE = "zqxjk"
 
 
-class StrangeWords(Canary):
+class StrangeWords(TwoLabels):
     name = "strange-words"
     meaning = "a text of one word that no record has, with one label or another"
     kinds = ("text",)
-    needs_labels = True
 
-    def made(self, view: View) -> Pair:
-        rare, frequent = view.labels
-        text = " ".join([STRANGE] * max(1, round(float(np.median(np.char.count(view.x.astype(str), " ")))) + 1))
-        return Record(text, frequent), Record(text, rare)
+    def place(self, view: View) -> Record:
+        words = round(float(np.median(np.char.count(view.x.astype(str), " ")))) + 1
+        return Record(" ".join([STRANGE] * words), None)
 
 
-class EmptyText(Canary):
+class EmptyText(TwoLabels):
     name = "empty-text"
     meaning = "an empty text with one label or another"
     kinds = ("text",)
-    needs_labels = True
 
-    def made(self, view: View) -> Pair:
-        rare, frequent = view.labels
-        return Record("", frequent), Record("", rare)
+    def place(self, view: View) -> Record:
+        return Record("", None)
 
 
-class RareToken(Canary):
+class RareToken(TwoLabels):
     name = "rare-token"
     meaning = "the rarest token over and over, with one label or another"
     kinds = ("tokens",)
-    needs_labels = True
 
-    def made(self, view: View) -> Pair:
+    def place(self, view: View) -> Record:
         found, counts = np.unique(view.x, return_counts=True)
-        rare, frequent = view.labels
-        same = np.full(view.x.shape[1], float(found[np.argmin(counts)]))
-        return view.at(same, frequent), view.at(same, rare)
+        return view.at(np.full(view.x.shape[1], float(found[np.argmin(counts)])), None)
