@@ -214,6 +214,22 @@ def test_the_best_canary_is_taken_and_resuming_changes_nothing(tmp_path):
         assert store.signals(run.plan.game, rehearsal=True)["loss"].tobytes() == apart["loss"].tobytes()
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE meta SET value = '[1]' WHERE key = 'canary'",
+        "UPDATE meta SET value = '{}' WHERE key = 'canary'",
+        "UPDATE rehearsals SET signals = substr(signals, 9)",
+    ],
+)
+def test_a_damaged_rehearsal_is_one_sentence(tmp_path, damage):
+    run = played(tmp_path, Mean(), n_models=20)
+    with sqlite3.connect(run.path / FILE) as connection:
+        connection.execute(damage)
+    with pytest.raises(InvalidInput, match=r"store.sqlite is damaged \(.*Restore it from a copy, or start again"):
+        eg.audit(eg.Run.open(run.path))
+
+
 def test_training_without_noise_is_refuted_and_its_twin_is_not(tmp_path):
     bad, good = (audit_run(played(tmp_path / n, t, n_models=200)) for n, t in (("bad", Loud()), ("good", Mean())))
     assert (bad.verdict.kind, bad.verdict.method) == ("violation", "curve")

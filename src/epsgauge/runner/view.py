@@ -88,7 +88,7 @@ class Run(Displayed):
                 np.array(store.get("retried_after_look") or [], np.int64),
                 bool(store.get("accepted_code")),
                 store.get("stop_when"),
-                store.get("canary"),
+                _canary(store),
             )
 
     def __repr__(self) -> str:
@@ -254,6 +254,15 @@ def _store(folder: Path) -> Store:
     if not file.is_file():
         raise InvalidInput(f"{folder} holds no run: it has no {FILE}. `epsgauge run PLAN --out {folder}` begins one.")
     return Store.read(file)
+
+
+def _canary(store: Store) -> dict[str, Any] | None:
+    taken = store.get("canary")
+    if taken is None:
+        return None
+    texts = {key: str(taken[key]) for key in ("name", "meaning")}
+    best = {str(name): float(told) for name, told in taken["best"].items()}
+    return {"number": int(taken["number"]), **texts, "best": best, "tried": [str(name) for name in taken["tried"]]}
 
 
 def _notes(store: Store, sessions: list[dict[str, Any]]) -> list[str]:
