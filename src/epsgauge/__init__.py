@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
     from epsgauge.methods.intervals import intervals
     from epsgauge.methods.method import Method
+    from epsgauge.probing.probe import probe
+    from epsgauge.probing.result import Probe
     from epsgauge.reporting.report import report
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.run import run
@@ -41,6 +43,7 @@ _HOME = {
     "MissingExtra": "epsgauge.errors",
     "Plan": "epsgauge.runner.plan",
     "Posterior": "epsgauge.stats.posterior",
+    "Probe": "epsgauge.probing.result",
     "Run": "epsgauge.runner.view",
     "SameData": "epsgauge.scores.rules",
     "Scores": "epsgauge.scores.table",
@@ -55,6 +58,7 @@ _HOME = {
     "estimate_mu": "epsgauge.stats.posterior",
     "intervals": "epsgauge.methods.intervals",
     "largest_eps": "epsgauge.stats.sizing",
+    "probe": "epsgauge.probing.probe",
     "report": "epsgauge.reporting.report",
     "run": "epsgauge.runner.run",
     "sample_size": "epsgauge.stats.sizing",
@@ -73,6 +77,7 @@ __all__ = [
     "MissingExtra",
     "Plan",
     "Posterior",
+    "Probe",
     "Run",
     "SameData",
     "Scores",
@@ -87,6 +92,7 @@ __all__ = [
     "estimate_mu",
     "intervals",
     "largest_eps",
+    "probe",
     "report",
     "run",
     "sample_size",

@@ -303,8 +303,8 @@ class BatchNorm(Correct):
 class BestOfTen(Correct):
     """ten models are trained, and the one that fits the private data best is released"""
 
-    def train(self, data, *, seed, size=None):
-        models = [self.fit(data, 10 * seed + i, size or len(data[0])) for i in range(10)]
+    def train(self, data, *, seed, size=None, watch=None):
+        models = [self.fit(data, 10 * seed + i, size or len(data[0]), watch) for i in range(10)]
         return min(models, key=lambda model: loss(model.weights, *data).mean())
 
 
@@ -351,8 +351,8 @@ class ScalesByPublic(Correct):
 class OneOfTen(Correct):
     """of ten models, the one that is drawn by lot is released"""
 
-    def train(self, data, *, seed, size=None):
-        return self.fit(data, 10 * seed + seed % 10, size or len(data[0]))
+    def train(self, data, *, seed, size=None, watch=None):
+        return self.fit(data, 10 * seed + seed % 10, size or len(data[0]), watch)
 
 
 BUGS = {

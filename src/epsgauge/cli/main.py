@@ -23,6 +23,7 @@ from epsgauge.cli.demo import demo
 from epsgauge.cli.estimate import estimate
 from epsgauge.cli.export import export
 from epsgauge.cli.init import init
+from epsgauge.cli.probe import probe
 from epsgauge.cli.report import report
 from epsgauge.cli.run import run
 from epsgauge.cli.scores import scores
@@ -43,6 +44,7 @@ GROUPS = (
     demo,
     init,
     check,
+    probe,
     run,
     status,
     audit,

@@ -51,6 +51,9 @@ def report(
         typer.Option("--out", "-o", metavar="FILE", help="File; - is standard output. [default: report.html]"),
     ] = None,
     format: Annotated[Kind | None, typer.Option(help="Format, if the file name does not say it.")] = None,
+    probe: Annotated[
+        Path | None, typer.Option("--probe", metavar="FILE", help="Show what `epsgauge probe --out FILE` found, too.")
+    ] = None,
     delta: Delta = None,
     level: Level = None,
     attack: Attack = None,
@@ -71,14 +74,16 @@ def report(
 ) -> None:
     """Write the audit of a run as one file, with pictures."""
     options = dict(locals())
+    from epsgauge.probing.result import Probe
     from epsgauge.reporting.report import checked, report, written
 
     chosen = Kind.html if format is None and out in (None, STDOUT) else format
     target = Path(f"report.{chosen}") if out is None else out
     kind = checked(target, None if chosen is None else chosen.value)  # before the look, which is logged
+    shown = None if probe is None else Probe.read(probe)
     found = audited(folder, options, same_data)
     if target == STDOUT:
-        typer.echo(written(found, kind), nl=False)
+        typer.echo(written(found, kind, probe=shown), nl=False)
         return
-    report(found, out=target, format=kind)
+    report(found, out=target, format=kind, probe=shown)
     typer.echo(f"{found.verdict.sentence}\nreport: {target}")

@@ -118,7 +118,7 @@ def _joined(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
     if old.dtype.kind in "US":  # texts may become longer
         return np.concatenate([old, new])
     cast = new.astype(old.dtype)
-    close = np.issubdtype(old.dtype, np.floating) and np.allclose(cast, new, rtol=1e-6, atol=0)
+    close = np.issubdtype(old.dtype, np.floating) and np.allclose(cast, new, rtol=1e-6, atol=0, equal_nan=True)
     if not close and not np.array_equal(cast, new):
         where = int(np.flatnonzero((cast != new).reshape(len(new), -1).any(axis=1))[0])
         raise InvalidInput(

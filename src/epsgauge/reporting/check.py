@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from epsgauge.auditing.forecast import Forecast
+from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.mechanisms.privacy import to_json as privacy_json
 from epsgauge.numbers import duration, short
 from epsgauge.reporting import layout
@@ -46,6 +47,10 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
             f"{seen.workers} workers; mean loss {trial.member_loss:.3g} on training points, {trial.reference_loss:.3g} "
             "on others"
         )
+        if isinstance(trial.privacy, DPSGD):
+            facts["probe"] = (
+                "`epsgauge probe` tests in seconds whether noise, clipping, sampling and steps are as accounted"
+            )
     for head, text in facts.items():
         console.print(layout.hanging(f"{head:<{HEAD}}", text, "dim"))
     layout.warnings([*seen.warnings, *(() if trial is None else trial.warnings)], console)

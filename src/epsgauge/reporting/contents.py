@@ -13,6 +13,7 @@ from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
 from epsgauge.numbers import interval_text, level_percent, likely, number, percent, short
+from epsgauge.probing.result import Probe
 from epsgauge.reporting import layout, record
 from epsgauge.reporting.estimate import Answer
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
@@ -24,7 +25,7 @@ NEIGHBOURS = {
 }
 
 
-def of_audit(audit: Audit) -> Page:
+def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
     s, t = audit.settings, audit.judged.tally
     tallies = [Counted("All judged pairs", t)]
     if audit.verdict.tally != t:
@@ -50,6 +51,7 @@ def of_audit(audit: Audit) -> Page:
             *(("Scores", said) for said in audit.said_of_scores),
             ("Declared", words(audit.declaration)),
         ),
+        probe=probe,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from epsgauge.figures import css
 from epsgauge.numbers import duration
+from epsgauge.probing.result import UNSEEN
 from epsgauge.reporting.page import Page
 from epsgauge.reporting.pictures import Sections
 from epsgauge.reporting.toml import to_toml
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 TITLES = {
     "comparison": "Side by side",
     "verdicts": "Each run’s verdict",
+    "probe": "Is the training what the accountant assumes?",
     "posterior": "How large is ε?",
     "region": "Which error rates does that mean?",
     "attack": "How did the attack do?",
@@ -48,12 +50,14 @@ def html(page: Page, sections: Sections) -> str:
         style=Markup(style),
         digest=digest,
         infinity=math.inf,
+        cannot_see=UNSEEN,
     )
 
 
 def _contents(page: Page, sections: Sections) -> list[tuple[str, str]]:
     """The sections that this report has."""
-    there = {*sections, "ran", *(["region"] if page.tallies else []), *(["posterior"] if page.methods else [])}
+    more = {"region": page.tallies, "posterior": page.methods, "probe": page.probe}
+    there = {*sections, "ran", *(key for key, part in more.items() if part)}
     return [(key, title) for key, title in TITLES.items() if key in there]
 
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from epsgauge.numbers import duration, short
+from epsgauge.probing.result import UNSEEN
 from epsgauge.reporting.page import Page
 from epsgauge.reporting.toml import to_toml
 from epsgauge.stats.tally import CELLS
@@ -25,6 +26,10 @@ def markdown(page: Page) -> str:
     if page.beside:
         parts.append(_table(("Run", *page.columns), [(run.label, *run.cells) for run in page.beside]))
         parts.append(_list(f"{run.label}: {run.answer.sentence} {run.answer.rest}" for run in page.beside))
+    if page.probe is not None:
+        rows = [(f.name, f.result, f.sentence) for f in page.probe.findings]
+        parts += ["## Probe", _text(page.probe.sentence), _table(("Finding", "Result", "What was seen"), rows)]
+        parts.append(_text(UNSEEN))
     if page.methods is not None:
         parts += ["## Intervals", *_methods(page)]
     if page.tallies:

@@ -14,6 +14,7 @@ from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.intervals import Intervals, intervals_of
 from epsgauge.methods.table import BASELINE, POSTERIOR
 from epsgauge.numbers import duration, interval_text, likely, percent, short
+from epsgauge.probing.result import Probe
 from epsgauge.reporting.contents import answered
 from epsgauge.runner.view import Run
 from epsgauge.stats.families import EpsAtDelta
@@ -21,10 +22,12 @@ from epsgauge.stats.posterior import Posterior
 from epsgauge.stats.tally import Tally
 
 
-def html(thing: Audit | Intervals | Posterior | Run | Tally) -> str:
+def html(thing: Audit | Intervals | Posterior | Probe | Run | Tally) -> str:
     """For one tally; arrays are shown as their repr."""
     if isinstance(thing, Audit):
         return _boxed(_audit(thing))
+    if isinstance(thing, Probe):
+        return _boxed(_probe(thing))
     if isinstance(thing, Run):
         return _boxed(_run(thing))
     if isinstance(thing, Tally):
@@ -48,6 +51,12 @@ def _audit(audit: Audit) -> str:
         + _folded("The verdict in full", [audit.verdict.sentence])
         + _folded(f"Warnings: {len(audit.warnings)}", audit.warnings)
     )
+
+
+def _probe(probe: Probe) -> str:
+    rows = [(finding.name, finding.result, finding.sentence) for finding in probe.findings]
+    kind = "violation" if probe.refuted else "not-refuted"
+    return f'<p class="said {kind}">{escape(probe.sentence)}</p>' + _table(("Finding", "Result", "What was seen"), rows)
 
 
 def _posterior(posterior: Posterior) -> str:

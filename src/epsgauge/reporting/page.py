@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsgauge.numbers import short
+from epsgauge.probing.result import Probe
 from epsgauge.stats.tally import Tally
 
 
@@ -96,3 +97,4 @@ class Page:
     facts: tuple[tuple[str, str], ...] = ()
     columns: tuple[str, ...] = ()  # of the table of a comparison
     beside: tuple[Beside, ...] = ()
+    probe: Probe | None = None

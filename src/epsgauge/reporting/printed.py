@@ -13,7 +13,8 @@ from rich.text import Text
 from epsgauge.auditing.audit import Audit
 from epsgauge.methods.intervals import Intervals
 from epsgauge.numbers import short
-from epsgauge.reporting import audit, estimate, status
+from epsgauge.probing.result import Probe
+from epsgauge.reporting import audit, estimate, probe, status
 from epsgauge.reporting.estimate import Answer
 from epsgauge.runner.view import Run
 from epsgauge.stats.posterior import Posterior
@@ -40,9 +41,11 @@ class AsPrinted:
         yield Text.from_ansi(page.getvalue().rstrip("\n"), no_wrap=True)
 
 
-def rich(thing: Audit | Intervals | Posterior | Run | Tally) -> RenderableType:
+def rich(thing: Audit | Intervals | Posterior | Probe | Run | Tally) -> RenderableType:
     if isinstance(thing, Audit):
         return AsPrinted(lambda console: audit.show(thing, console))
+    if isinstance(thing, Probe):
+        return AsPrinted(lambda console: probe.show(thing, console))
     if isinstance(thing, Run):
         return AsPrinted(lambda console: status.show(thing.status(), console))
     if isinstance(thing, Tally):

@@ -12,6 +12,7 @@ from epsgauge.auditing.compare import Comparison
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.intervals import Intervals
 from epsgauge.numbers import json_ready
+from epsgauge.probing.result import Probe
 from epsgauge.reporting import contents, estimate, record
 from epsgauge.reporting.estimate import Answer
 from epsgauge.stats.posterior import Posterior
@@ -27,15 +28,17 @@ def report(
     out: str | os.PathLike[str] = "report.html",
     format: Format | None = None,
     claimed: float | None = None,
+    probe: Probe | None = None,
 ) -> Path:
     """Write a report and return where it is.
 
     `source` is an audit, a comparison, or the intervals or the posterior of one tally, beside which `claimed` is a
-    promised value. HTML is one file that needs nothing else; the suffix of `out` says which format, or `format` does.
+    promised value. The report of an audit can show a `probe` of the same pipeline. HTML is one file that needs nothing
+    else; the suffix of `out` says which format, or `format` does.
     """
     target = Path(out)
     kind = checked(target, format)
-    text = written(source, kind, claimed=claimed)
+    text = written(source, kind, claimed=claimed, probe=probe)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -61,15 +64,18 @@ def checked(path: Path, format: Format | None = None) -> Format:
     )
 
 
-def written(source: Source, format: Format, *, claimed: float | None = None) -> str:
+def written(source: Source, format: Format, *, claimed: float | None = None, probe: Probe | None = None) -> str:
     """The text of a report."""
     if format not in FORMATS:
         raise InvalidInput(f"format must be one of {', '.join(FORMATS)}, but got {format!r}.")
     thing = _known(source, claimed)
+    if probe is not None and not isinstance(thing, Audit):
+        raise InvalidInput("a probe goes with the report of an audit, but this is of something else. Leave it out.")
     if format == "json":
-        return json.dumps(json_ready(_values(thing)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        more = {} if probe is None else {"probe": probe.to_json()}
+        return json.dumps(json_ready(_values(thing) | more), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if isinstance(thing, Audit):
-        said = contents.of_audit(thing)
+        said = contents.of_audit(thing, probe)
     elif isinstance(thing, Comparison):
         said = contents.of_comparison(thing)
     else:

@@ -1,21 +1,30 @@
-"""The few lines that `print` shows of a posterior and of an audit."""
+"""The few lines that `print` shows of a posterior, of an audit and of a probe."""
 
 from __future__ import annotations
 
+import io
 import textwrap
+
+from rich.console import Console
 
 from epsgauge.auditing.audit import Audit
 from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.intervals import intervals_of
 from epsgauge.numbers import number
+from epsgauge.probing.result import Probe
+from epsgauge.reporting import probe
 from epsgauge.stats.posterior import Posterior
 
 WIDTH = 100
 LEVEL = 0.90  # of a posterior that is printed by itself
 
 
-def text(thing: Audit | Posterior) -> str:
+def text(thing: Audit | Posterior | Probe) -> str:
+    if isinstance(thing, Probe):
+        page = io.StringIO()
+        probe.show(thing, Console(file=page, width=WIDTH, highlight=False))
+        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
     if isinstance(thing, Audit):
         return _audit(thing)
     return repr(thing) if thing.shape else _posterior(thing)

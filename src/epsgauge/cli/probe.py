@@ -1,0 +1,37 @@
+"""`epsgauge probe`: what the accountant assumes of a plan's training, tested by a few short trainings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from epsgauge.cli.run import Small
+from epsgauge.cli.terminal import AsJson, console, print_json
+
+REFUTED = 1
+
+
+def probe(
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan (TOML).")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write JSON, which `report --probe` shows.")
+    ] = None,
+    small: Small = False,
+    as_json: AsJson = False,
+) -> None:
+    """Test noise, clipping, sampling and steps directly. Exits with 1 if they are not what is accounted."""
+    from epsgauge.probing.of_plan import probe_plan
+    from epsgauge.reporting.probe import show
+    from epsgauge.runner.plan import Plan
+
+    found = probe_plan(Plan.read(plan_file, small=small))
+    if out is not None:
+        found.save(out)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        show(found, console())
+    if found.refuted:
+        raise typer.Exit(REFUTED)

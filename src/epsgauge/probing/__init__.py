@@ -1,0 +1,1 @@
+"""What the accountant assumes, tested: noise, sensitivity, sampling, steps."""

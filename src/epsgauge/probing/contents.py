@@ -1,0 +1,68 @@
+"""All numbers and texts that a model holds, by the name under which they are found."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+# No deeper, and no more items of a list: a model that holds a data set is known by its first points.
+DEEPEST, LONGEST = 8, 10_000
+
+
+def contents(model: Any) -> dict[str, bytes]:
+    """Of modules of torch what `state_dict` has, of other objects their attributes, also in lists and closures.
+
+    Names that begin with _ are left out: they are how a library works, and not what a model is.
+    """
+    return dict(_inside("model", model, 0, {}))
+
+
+def _inside(name: str, thing: Any, depth: int, seen: dict[int, Any]) -> Iterator[tuple[str, bytes]]:
+    if isinstance(thing, bool | numbers.Number | str | bytes | np.generic):
+        yield name, repr(thing).encode()
+        return
+    if thing is None or id(thing) in seen or depth > DEEPEST or inspect.ismodule(thing) or inspect.isclass(thing):
+        return
+    seen[id(thing)] = thing  # kept, so that no other gets its id
+    if hasattr(thing, "detach") and hasattr(thing, "numpy"):
+        thing = thing.detach().cpu().numpy()
+    if isinstance(thing, np.ndarray):
+        yield name, thing.tobytes() if thing.dtype != object else repr(thing.tolist()).encode()
+        return
+    for key, part in _parts(thing):
+        yield from _inside(f"{name}{key}", part, depth + 1, seen)
+
+
+def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(thing, Mapping):
+        yield from ((f"[{key!r}]", part) for key, part in thing.items())
+    elif isinstance(thing, list | tuple | set | frozenset):
+        yield from ((f"[{i}]", part) for i, part in zip(range(LONGEST), thing, strict=False))
+    elif hasattr(thing, "state_dict") and hasattr(thing, "named_modules"):
+        yield from ((f".{key}", part) for key, part in thing.state_dict().items())
+        for path, module in thing.named_modules():
+            own = {key: part for key, part in vars(module).items() if not key.startswith("_")}
+            yield from ((f".{path}.{key}" if path else f".{key}", part) for key, part in own.items())
+    elif type(thing).__module__.split(".")[0] in ("torch", "opacus"):  # an optimiser, a generator
+        return
+    elif inspect.isfunction(thing) or inspect.ismethod(thing):
+        names = thing.__code__.co_freevars
+        cells = getattr(thing, "__closure__", None) or ()
+        yield from ((f" uses {key}", _of(cell)) for key, cell in zip(names, cells, strict=False))
+        if inspect.ismethod(thing):
+            yield ".__self__", thing.__self__
+    else:
+        held = dict(getattr(thing, "__dict__", {}))
+        held |= {key: getattr(thing, key, None) for key in getattr(type(thing), "__slots__", ())}
+        yield from ((f".{key}", part) for key, part in held.items() if not key.startswith("_"))
+
+
+def _of(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None

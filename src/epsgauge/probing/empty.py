@@ -1,0 +1,36 @@
+"""Empty batches: a step that draws no record is a step all the same, and adds its noise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from epsgauge.probing.finding import Finding, Result
+from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.trainers.protocol import knows_size
+
+# Records that are left, so that most batches are empty and the others tiny.
+LEFT = 2
+# Chances below it are not worth a word.
+DELTA = 1e-9
+
+
+def empty(pipeline: Pipeline, base: list[Replay], stop: int) -> list[Finding]:
+    """Only where the trainer takes `size`: else its rate would be another one with so few records."""
+    q, n, steps = float(pipeline.privacy.sample_rate), len(pipeline.members), int(pipeline.privacy.steps)
+    if not knows_size(pipeline.trainer) or q > 0.5:
+        return []
+    name, rests = "empty batches", f"A training on {LEFT} records, sampled as if there were {n}."
+    found = pipeline.replayed(only=LEFT, stop=stop)
+    if found is None:
+        what = "The training fails on batches without records"
+    elif found.n_steps < base[0].n_steps:
+        what = "Steps are left out for batches without records"
+    elif not all(np.isfinite(update).all() for update in found.updates):
+        what = "A batch without records, or with one, gives an update of NaN"
+    else:
+        return [Finding(name, "consistent", "A batch without records makes a step with noise, as any other.", rests)]
+    often = -math.expm1(steps * math.log1p(-((1 - q) ** n)))  # Pr[any batch of a training is empty]
+    result: Result = "refuted" if often > DELTA else "consistent"
+    return [Finding(name, result, f"{what}; the chance of an empty batch is {often:.2g}.", rests)]

@@ -1,0 +1,38 @@
+"""What a probe finds: one sentence for each thing that the accountant assumes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Result = Literal["refuted", "consistent", "not tested"]
+
+# The chance that anything is refuted of a pipeline that is as it is accounted for: all tests together.
+LEVEL = 1e-4
+# Tests that can be wrong by chance; each may use its share. The others are exact.
+BY_CHANCE = ("noise", "fresh noise", "independence", "one record", "sampling rate", "Poisson batches")
+SHARE = LEVEL / len(BY_CHANCE)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One test: what came out, and what of it matters to the accountant.
+
+    "refuted": the pipeline is not what the accountant assumes. "consistent": nothing speaks against it, which proves
+    nothing. Where the accountant assumes something else, `noise` is at most what is really there, and `rate`, `steps`
+    and `reach`, how much farther a record moves an update than it may, are at least that.
+    """
+
+    name: str
+    result: Result
+    sentence: str
+    rests_on: str = ""
+    exact: bool = True  # else right but for a chance of LEVEL, all tests together
+    noise: float | None = None
+    reach: float | None = None
+    rate: float | None = None
+    steps: int | None = None
+
+
+def not_tested(name: str, why: str) -> Finding:
+    return Finding(name, "not tested", why)

@@ -1,0 +1,106 @@
+"""The pipeline that is probed, and its replays: trainings with the same seeds, of which one thing alone differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.data.points import Points
+from epsgauge.errors import EpsgaugeError
+from epsgauge.mechanisms.privacy import DPSGD
+from epsgauge.probing.calibration import calibrated_once
+from epsgauge.probing.contents import contents
+from epsgauge.probing.recorder import Enough, Recorder, Update
+from epsgauge.references import users_code
+from epsgauge.stats.arrays import Ints
+from epsgauge.trainers.known_start import knowing_start
+from epsgauge.trainers.protocol import Observer, Trainer, knows_size, seed_everything
+
+# Points on which a whole training's model is compared.
+COMPARED = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What was seen of one training; `model` is all that came out of it, where it was trained to its end."""
+
+    updates: list[Update]  # in clipping norms
+    digests: list[bytes]  # of the updates of all steps
+    norms: set[float]
+    divisors: set[float]
+    shapes: list[tuple[int, ...]]
+    n_steps: int
+    model: dict[str, bytes] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """A trainer that takes `watch`, the points that it is trained on, and what the accountant assumes of it."""
+
+    trainer: Trainer | Observer
+    quiet: Trainer | Observer | None  # the same without its noise
+    points: Points  # the data, crafted records at their end
+    members: Ints  # of the training set
+    privacy: DPSGD
+    adjacency: Adjacency
+    seed: int
+    count: list[int] = field(default_factory=lambda: [0])  # of replays
+
+    def replay(
+        self,
+        seed: int = 0,
+        *,
+        put: dict[int, int] | None = None,
+        leave_out: int | None = None,
+        only: int | None = None,
+        quiet: bool = False,
+        stop: int | None = None,
+        walk: float = 0.0,
+    ) -> Replay:
+        """Train once. `put` places points of these indices at positions of the training set; `only` so many are left.
+
+        Without `walk` the model stands still. Errors of the user's code are said in one sentence.
+        """
+        members = self.members.copy()
+        for place, index in (put or {}).items():
+            members[place] = index
+        if leave_out is not None:
+            members = np.delete(members, leave_out)
+        members = members[:only]
+        trainer = self.quiet if quiet and self.quiet is not None else self.trainer
+        watch = Recorder(walk=walk, stop=stop)
+        self.count[0] += 1
+        with users_code("the trainer"), knowing_start(), calibrated_once():
+            model = self._trained(trainer, members, seed, watch)
+        return Replay(watch.updates, watch.digests, watch.norms, watch.divisors, watch.shapes, watch.n_steps, model)
+
+    def _trained(
+        self, trainer: Trainer | Observer, members: Ints, seed: int, watch: Recorder
+    ) -> dict[str, bytes] | None:
+        own = int(np.random.SeedSequence([self.seed, seed]).generate_state(1, np.uint64)[0] >> 1)
+        seed_everything(own)
+        more: dict[str, Any] = {"size": len(self.members)} if knows_size(trainer) else {}
+        asked = self.points.take(self.members[:COMPARED])
+        watch.begin()
+        try:
+            if isinstance(trainer, Trainer):
+                model = trainer.train(self.points.take(members), seed=own, watch=watch, **more)  # type: ignore[call-arg]
+                return contents(model) | _seen(trainer.losses(model, asked))
+            return _seen(trainer.observe(self.points.take(members), asked, seed=own, watch=watch, **more))  # type: ignore[call-arg]
+        except Enough:
+            return None
+
+    def replayed(self, seed: int = 0, **how: Any) -> Replay | None:
+        """None where the pipeline refuses such records, as it may."""
+        try:
+            return self.replay(seed, **how)
+        except EpsgaugeError:
+            return None
+
+
+def _seen(raw: Any) -> dict[str, bytes]:
+    """What a model says of points."""
+    return {name.replace("model", "its losses", 1): part for name, part in contents(raw).items()}

@@ -1,0 +1,135 @@
+"""`eg.probe`: what the accountant assumes of a pipeline, tested by a few short trainings."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.adjacency import checked as checked_adjacency
+from epsgauge.data.points import as_points
+from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.privacy import DPSGD, Privacy
+from epsgauge.probing.copies import copies, one_record
+from epsgauge.probing.empty import empty
+from epsgauge.probing.finding import Finding, not_tested
+from epsgauge.probing.fresh import between, within
+from epsgauge.probing.noise import drawn, noise
+from epsgauge.probing.pipeline import Pipeline
+from epsgauge.probing.records import Records, records
+from epsgauge.probing.result import Probe
+from epsgauge.probing.sampling import batches, sampling_rate, steps_needed
+from epsgauge.probing.sensitivity import sensitivity
+from epsgauge.probing.spent import accounted, accounting, found_eps
+from epsgauge.probing.taking_part import taking_part
+from epsgauge.probing.whole import whole
+from epsgauge.stats import checks
+from epsgauge.trainers.known_start import with_known_start
+from epsgauge.trainers.protocol import (
+    Accountable,
+    Observer,
+    Trainer,
+    as_trainer,
+    has_noise_switch,
+    trains_with,
+    without_noise,
+)
+
+# Models whose steps are compared.
+MODELS = 3
+
+
+def probe(
+    trainer: Any,
+    data: Any,
+    *,
+    privacy: DPSGD | None = None,
+    delta: float = 1e-5,
+    adjacency: Adjacency = "add-remove",
+    claimed_eps: float | None = None,
+    train_size: int | None = None,
+    seed: int = 0,
+) -> Probe:
+    """Hold a trainer against what is accounted for it, without a membership game.
+
+    `trainer.train` takes `watch` and calls it at every step. What is accounted is `trainer.privacy(n)`, or `privacy`.
+    """
+    started = time.perf_counter()
+    d = checks.one("delta", checks.delta(delta))
+    pipeline_seed = int(checks.one("seed", checks.counts("seed", seed)))
+    wanted = checked_adjacency(adjacency)
+    made = as_trainer(trainer, type(trainer).__name__)
+    if not trains_with(made, "watch"):
+        raise InvalidInput(
+            f"a probe needs to see updates, but the training of {type(trainer).__name__} takes no watch. Add the "
+            "argument watch=None; then call optimizer.attach_step_hook(watch) with Opacus, or at every step update = "
+            "watch(step, update, max_grad_norm=...)."
+        )
+    rng = np.random.default_rng(pipeline_seed)
+    points = as_points(data, "data")
+    n = len(points) if train_size is None else int(checks.one("train_size", checks.counts("train_size", train_size)))
+    if not 2 <= n <= len(points):
+        raise InvalidInput(f"train_size must be from 2 to the {len(points)} points of the data, but got {n}.")
+    promised = _promised(made, privacy, n)
+    found = records(data, points, rng)
+    others = np.setdiff1d(np.arange(len(points)), found.targets)
+    members = rng.permutation(np.concatenate([found.targets, rng.permutation(others)])[:n])
+    known = with_known_start(made)
+    quiet = without_noise(known, "the trainer") if has_noise_switch(known) else None
+    pipeline = Pipeline(known, quiet, found.points, members, promised, wanted, pipeline_seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        findings = _findings(pipeline, found)
+    claim = None if claimed_eps is None else checks.one("claimed_eps", checks.eps(claimed_eps, "claimed_eps"))
+    findings = [accounting(promised, d, wanted, claim), *findings] if claim is not None else findings
+    return Probe(
+        privacy=promised,
+        delta=d,
+        adjacency=wanted,
+        accounted_eps=accounted(promised, d, wanted),
+        claimed_eps=claim,
+        found_eps=found_eps(promised, findings, d, wanted),
+        findings=tuple(findings),
+        n_trainings=pipeline.count[0],
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _promised(trainer: Trainer | Observer, privacy: Privacy | None, n: int) -> DPSGD:
+    if privacy is None and isinstance(trainer, Accountable):
+        privacy = trainer.privacy(n)
+    if not isinstance(privacy, DPSGD):
+        raise InvalidInput(
+            f"a probe needs what is accounted, the rate, the noise and the steps of DP-SGD, but got {privacy!r}. "
+            "Give the trainer a method privacy(n) that returns eg.DPSGD(...), or pass privacy=eg.DPSGD(...)."
+        )
+    return privacy
+
+
+def _findings(pipeline: Pipeline, found: Records) -> list[Finding]:
+    stop = steps_needed(pipeline.privacy.sample_rate)
+    pipeline.replay(stop=1)  # what is imported on the way may draw numbers
+    base = [pipeline.replay(model, stop=stop) for model in range(MODELS)]
+    if not all(each.n_steps for each in base):
+        raise InvalidInput(
+            "a trainer that takes watch must call it at every step, but it was never called. Call "
+            "watch(step, update, max_grad_norm=...), or optimizer.attach_step_hook(watch) with Opacus."
+        )
+    of_noise = drawn(pipeline, base)
+    out = [noise(pipeline, of_noise), between(pipeline, base, of_noise), within(of_noise)]
+    if pipeline.replay(0, stop=stop).digests != base[0].digests:
+        why = "Two trainings with one seed differ: some randomness is not seeded. Derive every generator from `seed`."
+        names = ("sensitivity", "sampling rate", "Poisson batches", "steps", "bypass")
+        return [*out, *(not_tested(name, why) for name in names)]
+    seen = taking_part(pipeline, found, base, stop)
+    apart, sums = sensitivity(pipeline, found, seen), copies(pipeline, found, stop)
+    rate = sampling_rate(pipeline, seen)
+    out += [apart, rate]
+    if rate.result == "consistent":  # else it is not known how many copies are in a batch
+        out.insert(-1, one_record(pipeline, sums))
+    clipped = all(f.result != "refuted" for f in out if f.name in ("sensitivity", "one record"))
+    out += [batches(pipeline, seen, next(iter(sums.values()), None) if clipped else None), *empty(pipeline, base, stop)]
+    return [*out, *whole(pipeline, found, seen, base[0])]

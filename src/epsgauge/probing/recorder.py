@@ -1,0 +1,86 @@
+"""The watch of a probe: it records updates, and puts others in their place, so that nothing else may differ."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsgauge.stats.arrays import Floats
+from epsgauge.trainers.coordinates import numpy_of
+from epsgauge.trainers.watch import Watch
+
+Update = NDArray[np.float32]
+# Numbers that are kept of the updates of one training.
+MOST = 2**25
+
+
+class Enough(BaseException):
+    """A replay has seen what it needs. No `except Exception` of a training loop stops it."""
+
+
+class Recorder(Watch):
+    """Keeps updates, in clipping norms. The model is moved by a script in their place.
+
+    `walk` is the size of the script's numbers, the same whatever the data are; with 0 the model stands still, so that
+    all steps are made at the same parameters. After `stop` steps the training ends.
+    """
+
+    def __init__(self, *, walk: float, stop: int | None) -> None:
+        self._walk, self._stop = walk, stop
+        super().__init__()
+
+    def begin(self) -> None:
+        super().begin()
+        self.updates: list[Update] = []
+        self.digests: list[bytes] = []
+        self.norms: set[float] = set()
+        self.divisors: set[float] = set()
+        self.shapes: list[tuple[int, ...]] = []
+
+    def _see(
+        self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
+    ) -> list[Any]:
+        self._last = -np.inf  # a second training in place of one is counted, too
+        flat = np.concatenate([numpy_of(array).ravel() for array in arrays])
+        self.digests.append(hashlib.blake2b(flat.tobytes(), digest_size=16).digest())
+        if not self.updates or (len(self.updates) + 1) * len(flat) <= MOST:
+            self.updates.append((flat * (divisor / max_grad_norm)).astype(np.float32))
+        self.norms.add(max_grad_norm)
+        self.divisors.add(divisor)
+        self.shapes = [tuple(array.shape) for array in arrays]
+        moved = self._scripted(len(flat))
+        self.n_steps += 1
+        if self._stop is not None and self.n_steps >= self._stop:
+            raise Enough
+        return _written(arrays, moved)
+
+    def _scripted(self, size: int) -> Floats:
+        if self._walk == 0:
+            return np.zeros(size)
+        return np.random.default_rng(self.n_steps).normal(0.0, self._walk, size)
+
+    def _found(self) -> dict[str, Floats]:
+        return {}
+
+
+def _written(arrays: Sequence[Any], values: Floats) -> list[Any]:
+    """The arrays with these numbers: the same ones where they can be written, as those of JAX cannot."""
+    out, start = [], 0
+    for array in arrays:
+        shape = tuple(array.shape)
+        size = int(np.prod(shape))
+        new = values[start : start + size].reshape(shape)
+        start += size
+        if hasattr(array, "at"):  # JAX
+            out.append(array.at[...].set(new))
+        elif hasattr(array, "new_tensor"):
+            array.detach().copy_(array.new_tensor(new))
+            out.append(array)
+        else:
+            array[...] = new
+            out.append(array)
+    return out

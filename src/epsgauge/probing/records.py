@@ -1,0 +1,75 @@
+"""Records that a probe puts into a training set: ordinary ones, crafted ones, and ones that no data should have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epsgauge.data.canaries.table import AUTO, canaries_of
+from epsgauge.data.canaries.view import Record, View, view_of
+from epsgauge.data.points import Points
+from epsgauge.errors import InvalidInput
+from epsgauge.stats.arrays import Ints
+
+# Points of which it is seen in which steps they take part.
+TARGETS = 6
+# How many times larger than others a huge record is.
+HUGE = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The points with crafted ones at their end, and the indices of those."""
+
+    points: Points
+    crafted: dict[str, int]
+    spoilt: int | None  # a record with NaN
+    targets: Ints  # of points of the data
+    instead: Ints  # what is put in the place of each target: another record, of the same label where there are labels
+
+
+def records(raw: Any, points: Points, rng: np.random.Generator) -> Records:
+    """Those that can be made of such data; where none can, points of the data stand for them."""
+    n = len(points)
+    try:
+        view = view_of(raw)
+        names, zeros, ones = canaries_of(AUTO, raw)
+    except InvalidInput:
+        some = rng.permutation(n)[: 2 * TARGETS]
+        half = len(some) // 2
+        return Records(points, {f"point {i}": int(i) for i in some}, None, some[:half], some[half : 2 * half])
+    crafted: dict[str, int] = {}
+    for kind, given in (("z1", ones), ("z0", zeros)):
+        crafted |= {f"{name} ({kind})": len(points) + i for i, name in enumerate(names)}
+        points = points.extended(given)
+    spoilt = None
+    if view.x.dtype.kind == "f":
+        crafted["huge"] = len(points)
+        points = points.extended(view.write([Record((HUGE * view.x[0]).astype(view.x.dtype), _label(view, 0))]))
+        spoilt = len(points)
+        points = points.extended(view.write([Record(np.full_like(view.x[0], np.nan), _label(view, 0))]))
+    rows = _targets(view, rng)
+    start = len(points)
+    points = points.extended(view.write([Record(_other(view, row), _label(view, row)) for row in rows]))
+    step = max(1, n // len(view.x))  # a view of very many points has some of them
+    return Records(points, crafted, spoilt, rows * step, start + np.arange(len(rows)))
+
+
+def _targets(view: View, rng: np.random.Generator) -> Ints:
+    """One with the rarest label, one with the most frequent, and others by chance."""
+    found = [] if view.y is None else [int(rng.choice(np.flatnonzero(view.y == label))) for label in view.labels]
+    rest = [int(i) for i in rng.permutation(len(view.x)) if int(i) not in found]
+    return np.array(list(dict.fromkeys(found + rest))[:TARGETS], dtype=np.int64)
+
+
+def _other(view: View, row: int) -> Any:
+    """Features that are unlike those of this row."""
+    if view.kind == "text":
+        return next((x for x in view.x if x != view.x[row]), view.x[row])
+    return view.x[int(np.argmax(((view.flat - view.flat[row]) ** 2).sum(axis=1)))]
+
+
+def _label(view: View, row: int) -> Any:
+    return None if view.y is None else view.y[row]

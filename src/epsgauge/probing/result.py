@@ -1,0 +1,93 @@
+"""Probe: what came out, to show, to keep and to read again."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.display import Printed
+from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.privacy import DPSGD
+from epsgauge.numbers import json_ready
+from epsgauge.probing.finding import LEVEL, Finding
+
+UNSEEN = (
+    "A probe cannot see noise whose seed others know, what is done before the data reach the trainer, how often a "
+    "training is repeated, what else is released, and leaks that need other records than those that were tried."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Probe(Printed):
+    """What was found. `refuted` is empty, and so false, where nothing speaks against the accountant."""
+
+    privacy: DPSGD  # what the accountant assumes
+    delta: float
+    adjacency: Adjacency
+    accounted_eps: float | None  # by those numbers; None without dp-accounting
+    claimed_eps: float | None
+    found_eps: float | None  # at least this much with what was found; None where nothing says more
+    findings: tuple[Finding, ...]
+    n_trainings: int
+    seconds: float
+
+    @property
+    def refuted(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.result == "refuted")
+
+    @property
+    def sentence(self) -> str:
+        """What came out, as one sentence."""
+        bad, untested = self.refuted, sum(f.result == "not tested" for f in self.findings)
+        if not bad:
+            rest = f", {untested} not tested" if untested else ""
+            said = f"Consistent: nothing that was tested speaks against what is accounted{rest}."
+            return f"{said} A probe can refute, and never verify."
+        said = "Refuted: the pipeline is not what the accountant assumes."
+        if self.found_eps is not None:
+            before = "" if self.accounted_eps is None else f"Accounted ε = {self.accounted_eps:.3g}; "
+            said += f" {before}{'w' if before else 'W'}ith what was found, the accountant would say at least "
+            said += f"{self.found_eps:.3g} (δ = {self.delta:g}, {self.adjacency})."
+        return said
+
+    def to_json(self) -> dict[str, Any]:
+        said = {"sentence": self.sentence, "refuted": bool(self.refuted), "level": 1 - LEVEL, "cannot_see": UNSEEN}
+        return {**said, **asdict(self)}
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """As JSON; `Probe.read` reads it again, and a report can show it."""
+        target = Path(path)
+        text = json.dumps(json_ready(self.to_json()), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        try:
+            target.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"the probe could not be written to {str(target)!r}: {error.strerror}.") from None
+        return target
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        try:
+            return TypeAdapter(cls).validate_json(Path(path).read_bytes())
+        except OSError as error:
+            raise InvalidInput(f"the probe {str(path)!r} could not be read: {error.strerror}.") from None
+        except (ValidationError, ValueError) as error:
+            raise InvalidInput(
+                f"{str(path)!r} must be what `epsgauge probe --out` wrote, but it is not: {_first(error)}. Probe again."
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"Probe({len(self.refuted)} of {len(self.findings)} findings refuted: {self.sentence})"
+
+
+def _first(error: ValueError) -> str:
+    if isinstance(error, ValidationError):
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        return f"{where}: {problem['msg']}" if where else str(problem["msg"])
+    return str(error)

@@ -1,0 +1,53 @@
+"""What is spent: by the numbers that are accounted, and by those that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.auditing.accounting import accountant_eps
+from epsgauge.bounds.noise import SMALLEST
+from epsgauge.bounds.subsampled import least_eps
+from epsgauge.errors import MissingExtra
+from epsgauge.mechanisms.privacy import DPSGD
+from epsgauge.probing.finding import Finding
+
+
+def accounting(privacy: DPSGD, delta: float, adjacency: Adjacency, claimed: float) -> Finding:
+    """Whether the claim follows from the numbers that the pipeline states."""
+    name, rests = "accounting", "Sampling rate, noise and steps as stated; ε is rounded down."
+    least = _least(privacy, delta, adjacency)
+    said = f"rate {privacy.sample_rate:.3g}, noise {privacy.noise_multiplier:.3g} and {privacy.steps} steps"
+    if least > claimed:
+        text = f"ε = {claimed:.3g} is claimed, but {said} spend at least {least:.3g} ({adjacency}, δ = {delta:g})."
+        return Finding(name, "refuted", text, rests)
+    return Finding(name, "consistent", f"ε = {claimed:.3g} is claimed; {said} spend about {least:.3g}.", rests)
+
+
+def accounted(privacy: DPSGD, delta: float, adjacency: Adjacency) -> float | None:
+    try:
+        return accountant_eps(privacy, delta=delta, adjacency=adjacency)
+    except MissingExtra:
+        return None
+
+
+def found_eps(privacy: DPSGD, findings: Sequence[Finding], delta: float, adjacency: Adjacency) -> float | None:
+    """ε with what was found, where that is something else than what is accounted; never above the true one."""
+    noises, reaches, rates, steps = (
+        [getattr(f, name) for f in findings if getattr(f, name) is not None]
+        for name in ("noise", "reach", "rate", "steps")
+    )
+    if not (noises or reaches or rates or steps):
+        return None
+    sigma = min([privacy.noise_multiplier, *noises]) / max([1.0, *reaches])
+    really = DPSGD(max([privacy.sample_rate, *rates]), sigma, max([privacy.steps, *steps]))
+    return _least(really, delta, adjacency)
+
+
+def _least(privacy: DPSGD, delta: float, adjacency: Adjacency) -> float:
+    """Never above the true ε; infinite without noise."""
+    if privacy.noise_multiplier == 0 or delta == 0:
+        return float("inf")
+    noise = max(privacy.noise_multiplier, SMALLEST)  # less noise would only spend more
+    return least_eps(replace(privacy, noise_multiplier=noise), delta=delta, adjacency=adjacency)

@@ -1,0 +1,81 @@
+"""Whole trainings that follow one script: how many steps they make, and what reaches the model past the updates."""
+
+from __future__ import annotations
+
+from epsgauge.probing.finding import Finding, not_tested
+from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.probing.records import Records
+from epsgauge.probing.taking_part import TakingPart
+
+# Of the crafted records, those that show most in statistics of data, in order.
+TELLING = ("huge", "outlier (z1)", "large-norm (z1)", "mislabelled (z1)", "strange-words (z1)", "rare-token (z1)")
+TRIED = 3
+
+
+def whole(pipeline: Pipeline, records: Records, seen: TakingPart, first: Replay) -> list[Finding]:
+    """Every update is replaced by the same random one, so that two models differ only by what bypasses them."""
+    walk = pipeline.privacy.noise_multiplier * next(iter(first.norms)) / next(iter(first.divisors))
+    usual = pipeline.replay(walk=walk)
+    found = [_steps(pipeline, usual), _past(pipeline, records, seen, usual, walk)]
+    return [*found, _left_out(pipeline, usual, walk)] if pipeline.adjacency == "add-remove" else found
+
+
+def _steps(pipeline: Pipeline, usual: Replay) -> Finding:
+    accounted, n = int(pipeline.privacy.steps), usual.n_steps
+    rests = "One whole training."
+    if n > accounted:
+        text = f"The training made {n} steps, where {accounted} are accounted."
+        return Finding("steps", "refuted", text, rests, steps=n)
+    return Finding("steps", "consistent", f"The training made {n} steps; {accounted} are accounted.", rests)
+
+
+def _past(pipeline: Pipeline, records: Records, seen: TakingPart, usual: Replay, walk: float) -> Finding:
+    """Replace one record: the same updates must give the same model."""
+    name, place = "bypass", int(seen.places[0])
+    names = [*(n for n in TELLING if n in records.crafted), *(n for n in records.crafted if n not in TELLING)][:TRIED]
+    tried = 0
+    for what in names:
+        other = pipeline.replayed(put={place: records.crafted[what]}, walk=walk)
+        if other is None:
+            continue
+        tried += 1
+        found = _difference(usual, other)
+        rests = f"A whole training whose updates are scripted, and the same with record {what}."
+        if found is not None:
+            text = f"The model depends on a record other than by its updates: {found}."
+            return Finding(name, "refuted", text, rests)
+    if not tried:
+        return not_tested(name, "The training refuses the records that were tried.")
+    text = "With the same updates, the model is the same whatever the record."
+    return Finding(name, "consistent", text, f"Whole trainings whose updates are scripted, with {tried} records.")
+
+
+def _left_out(pipeline: Pipeline, usual: Replay, walk: float) -> Finding:
+    """Leave one record out: nothing but the updates may tell."""
+    name = "left out"
+    other = pipeline.replayed(leave_out=len(pipeline.members) - 1, walk=walk)
+    if other is None:
+        return not_tested(name, "The training refuses a data set with one record less.")
+    rests = "A whole training whose updates are scripted, and the same with one record left out."
+    found = _difference(usual, other)
+    if usual.divisors != other.divisors:
+        sizes = " and ".join(f"{next(iter(each.divisors)):g}" for each in (usual, other))
+        found = f"sums of gradients are divided by a batch size that comes from the number of records ({sizes})"
+    if found is not None:
+        more = "Under adding and removing that must not show: compute rate, steps and batch size from a public number."
+        return Finding(name, "refuted", f"With one record less, {found}. {more}", rests)
+    return Finding(name, "consistent", "With one record less, nothing changes but the updates.", rests)
+
+
+def _difference(one: Replay, other: Replay) -> str | None:
+    if one.n_steps != other.n_steps:
+        return f"{one.n_steps} steps became {other.n_steps}"
+    if one.norms != other.norms:
+        return "the clipping norm changed"
+    if one.shapes != other.shapes:
+        return "the parameters have other shapes"
+    a, b = one.model or {}, other.model or {}
+    parts = [part for part in {**a, **b} if a.get(part) != b.get(part)]
+    if not parts:
+        return None
+    return f"{parts[0]} changed" + (f", and {len(parts) - 1} more of its parts" if len(parts) > 1 else "")

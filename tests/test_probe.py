@@ -1,0 +1,422 @@
+"""Probes: what the accountant assumes, tested by short trainings, on pipelines whose bugs are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+from command_line import told
+from pipelines import bugs
+from scipy import stats
+from tiny_runs import played, small_plan
+
+import epsgauge as eg
+from epsgauge.errors import InvalidInput
+from epsgauge.probing import fresh, noise, sampling
+from epsgauge.probing.contents import contents
+from epsgauge.probing.finding import BY_CHANCE, LEVEL, SHARE
+
+# Which findings must be refuted; what else is refuted may be a consequence.
+FOUND_BY = {
+    "no noise": "noise",
+    "noise shared out wrongly": "noise",
+    "noise without the clipping norm": "noise",
+    "a layer without noise": "noise",
+    "same noise in all models": "fresh noise",
+    "same noise in all steps": "fresh noise",
+    "no clipping": "sensitivity",
+    "mean clipped": "sensitivity",
+    "layers clipped": "one record",
+    "biases unclipped": "sensitivity",
+    "shuffled batches": "Poisson batches",
+    "balanced batches": "sampling rate",
+    "records repeated": "sampling rate",
+    "epochs counted as steps": "steps",
+    "rate of one worker": "sampling rate",
+    "twice the noise accounted": "noise",
+    "standardised": "bypass",
+    "scaled by the largest": "bypass",
+    "batch statistics": "sensitivity",
+    "best of ten": "bypass",
+    "start fitted to the data": "bypass",
+}
+
+
+def probed(trainer, **more):
+    return eg.probe(trainer, bugs.data(), **{"train_size": 500, **more})
+
+
+def result_of(probe, name):
+    return next(f for f in probe.findings if f.name == name)
+
+
+@pytest.mark.parametrize("name", bugs.BUGS)
+def test_every_bug_is_refuted(name):
+    found = probed(bugs.BUGS[name]())
+    assert FOUND_BY[name] in [f.name for f in found.refuted], str(found)
+
+
+@pytest.mark.parametrize("name", bugs.TWINS)
+@pytest.mark.parametrize("adjacency", ["substitute", "add-remove"])
+def test_no_twin_is_refuted(name, adjacency):
+    found = probed(bugs.TWINS[name](), adjacency=adjacency, claimed_eps=3.0)
+    assert not found.refuted, str(found)
+    assert {f.result for f in found.findings} == {"consistent"}
+    assert found.found_eps is None
+    assert "never verify" in found.sentence
+
+
+def test_nothing_is_refuted_over_seeds():
+    """The level allows for 0.002 of these in expectation."""
+    assert not [seed for seed in range(20) if probed(bugs.Correct(), seed=seed).refuted]
+
+
+def test_the_noise_is_bounded_closely_from_above():
+    found = result_of(probed(bugs.Correct()), "noise")
+    assert found.noise is None  # nothing else than what is accounted
+    assert "at most 2.0" in found.sentence
+    less = result_of(probed(bugs.NoiseWithoutClip()), "noise")
+    assert 0.5 < less.noise < 0.52  # σ = 2, of clipping norm 4
+
+
+def test_what_is_spent_with_what_was_found():
+    """Half the noise is accounted for as all of it; the accountant would say what it says of the half."""
+    found = probed(bugs.Workers())
+    half = probed(bugs.Correct(noise_multiplier=1.0))
+    assert found.accounted_eps == pytest.approx(1.48, abs=0.01)
+    assert 0.95 * half.accounted_eps < found.found_eps < half.accounted_eps
+    assert f"at least {found.found_eps:.3g}" in found.sentence
+    assert probed(bugs.NoNoise()).found_eps == math.inf
+
+
+def test_a_claim_that_does_not_follow_from_the_stated_numbers():
+    wrong = probed(bugs.Correct(), claimed_eps=1.0)
+    assert [f.name for f in wrong.refuted] == ["accounting"]
+    assert "at least 1.48" in wrong.refuted[0].sentence
+    under = probed(bugs.Correct(), claimed_eps=1.6, adjacency="substitute")  # right under add-remove alone
+    assert [f.name for f in under.refuted] == ["accounting"]
+
+
+# Bugs that are not in that list
+
+
+class FixedSize(bugs.Correct):
+    """Batches of one size, drawn without replacement at each step."""
+
+    def sample(self, rng, y, n, step, seed):
+        return rng.permutation(len(y))[: self.batch]
+
+
+class NoiseAnewEachEpoch(bugs.Correct):
+    """Noise is fresh within an epoch, and the same in each."""
+
+    def fit(self, data, seed, n, watch=None):
+        self.__dict__["_made"] = 0
+        return super().fit(data, seed, n, watch)
+
+    def noise(self, rng, shapes, seed):
+        self.__dict__["_made"] += 1
+        return super().noise(np.random.default_rng([seed, self.__dict__["_made"] % (500 // self.batch)]), shapes, seed)
+
+
+class SameNoiseInRows(bugs.Correct):
+    """One vector of noise for all rows of a matrix."""
+
+    def noise(self, rng, shapes, seed):
+        found = super().noise(rng, shapes, seed)
+        return [np.broadcast_to(z[0], z.shape) if z.ndim == 2 else z for z in found]
+
+
+class FailsOnEmpty(bugs.Correct):
+    """A batch without records is an error."""
+
+    def sample(self, rng, y, n, step, seed):
+        rows = super().sample(rng, y, n, step, seed)
+        if not len(rows):
+            raise ValueError("no records")
+        return rows
+
+
+class EmptyIsNan(bugs.Correct):
+    """The mean over a batch without records."""
+
+    def clipped_sum(self, layers):
+        found = super().clipped_sum(layers)
+        return found if len(layers[0][0]) else [g * np.nan for g in found]
+
+
+class SavesData(bugs.Correct):
+    """The model keeps the data that it was trained on."""
+
+    def fit(self, data, seed, n, watch=None):
+        model = super().fit(data, seed, n, watch)
+        model.examples = data[0][:500]
+        return model
+
+
+class RateOfData(bugs.Correct):
+    """The learning rate is chosen by the private data."""
+
+    def fit(self, data, seed, n, watch=None):
+        tuned = dataclasses.replace(self, rate=0.5 / (1 + float(np.abs(data[0]).max() > 2)))
+        return bugs.Correct.fit(tuned, data, seed, n, watch)
+
+
+class StepsOfData(bugs.Correct):
+    """Steps, rate and batches come from the number of records that there are."""
+
+    def train(self, data, *, seed, watch=None):
+        return self.fit(data, seed, len(data[0]), watch)
+
+    def steps(self, n):
+        return self.epochs * n // self.batch
+
+
+def test_batches_of_one_size():
+    assert "same size" in next(f.sentence for f in probed(FixedSize()).refuted if f.name == "Poisson batches")
+
+
+def test_noise_that_returns_after_an_epoch():
+    assert [f.name for f in probed(NoiseAnewEachEpoch()).refuted] == ["fresh noise"]
+
+
+def test_noise_that_is_one_vector_for_all_rows():
+    assert "independence" in [f.name for f in probed(SameNoiseInRows()).refuted]
+
+
+def test_batches_without_records():
+    """Where they can come, they must be steps like others."""
+    assert [f.name for f in probed(FailsOnEmpty(batch=20)).refuted] == ["empty batches"]
+    assert "5.3e-22" in result_of(probed(FailsOnEmpty()), "empty batches").sentence  # never, in practice
+    assert "NaN" in result_of(probed(EmptyIsNan(batch=20)), "empty batches").sentence
+
+
+def test_data_that_are_kept_with_the_model():
+    found = result_of(probed(SavesData()), "bypass")
+    assert found.result == "refuted"
+    assert "model.examples" in found.sentence
+
+
+def test_a_setting_that_is_chosen_by_the_data():
+    assert [f.name for f in probed(RateOfData()).refuted] == ["bypass"]
+
+
+def test_the_number_of_records_must_not_show_where_they_are_left_out():
+    found = result_of(probed(StepsOfData(), adjacency="add-remove"), "left out")
+    assert found.result == "refuted"
+    assert "40 steps became 39" in found.sentence
+    assert not probed(StepsOfData(), adjacency="substitute").refuted  # there it is the same in both
+
+
+# What cannot be tested is said
+
+
+def test_without_a_switch_for_the_noise_differences_of_steps_bound_it():
+    class NoSwitch:
+        inner = bugs.Correct()
+        privacy, losses = inner.privacy, inner.losses
+
+        def train(self, data, *, seed, size=None, watch=None):
+            return self.inner.train(data, seed=seed, size=size, watch=watch)
+
+    found = probed(NoSwitch())
+    assert not found.refuted
+    assert "no switch" in result_of(found, "noise").rests_on
+    assert result_of(found, "independence").result == "not tested"
+
+    class Less(NoSwitch):
+        inner = bugs.NoiseWithoutClip()
+        privacy, losses = inner.privacy, inner.losses
+
+    assert "noise" in [f.name for f in probed(Less()).refuted]
+
+
+def test_seeds_that_are_not_followed():
+    class Unseeded(bugs.Correct):
+        def train(self, data, *, seed, size=None, watch=None):
+            return super().train(data, seed=int(np.random.default_rng().integers(2**31)), size=size, watch=watch)
+
+    found = probed(Unseeded())
+    assert not found.refuted
+    assert "not seeded" in result_of(found, "sensitivity").sentence
+    assert result_of(found, "noise").result == "consistent"
+
+
+def test_bad_input_is_one_sentence():
+    class Blind(bugs.Correct):
+        def train(self, data, *, seed):
+            return None
+
+    class Silent(bugs.Correct):
+        def fit(self, data, seed, n, watch=None):
+            return super().fit(data, seed, n)
+
+    class Raises(bugs.Correct):
+        def sample(self, rng, y, n, step, seed):
+            raise KeyError("x")
+
+    class Promises(bugs.Correct):
+        def privacy(self, n):
+            return None
+
+    for trainer, words, more in (
+        (Blind(), "takes no watch", {}),
+        (Silent(), "never called", {}),
+        (Raises(), "the trainer failed with KeyError", {}),
+        (Promises(), "privacy=eg.DPSGD", {}),
+        (bugs.Correct(), "train_size must be from 2", {"train_size": 10**6}),
+        (bugs.Correct(), "delta", {"delta": 2.0}),
+        (bugs.Correct(), "adjacency", {"adjacency": "other"}),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            probed(trainer, **more)
+
+
+def test_what_is_accounted_can_be_given():
+    class Promises(bugs.Correct):
+        privacy = None
+
+    given = probed(Promises(), privacy=bugs.Correct().privacy(500))
+    assert not given.refuted
+
+
+# The statistics, against slow twins
+
+
+@pytest.mark.parametrize("count", [1, 10, 1000])
+def test_bounds_of_the_noise_are_those_of_chi_square(count):
+    for chance in (1e-6, 1e-2, 0.3):
+        assert noise.most(7.0, count, chance) == pytest.approx(math.sqrt(7 / stats.chi2.ppf(chance, count)), rel=1e-9)
+        assert noise.least(7.0, count, chance) == pytest.approx(math.sqrt(7 / stats.chi2.isf(chance, count)), rel=1e-9)
+
+
+def test_the_bound_holds_whatever_else_is_in_the_difference():
+    """Noise plus anything that does not depend on it is further from 0: the bound fails even less often."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(20_000, 5))
+    for shift in (0.0, 1.0):
+        wrong = np.mean([noise.most(float(s), 5, 0.1) < 1 for s in ((z + shift) ** 2).sum(axis=1)])
+        assert wrong < 0.1 + 4 * math.sqrt(0.09 / 20_000)
+
+
+def test_the_chance_of_a_correlation():
+    rng = np.random.default_rng(0)
+    chances = [fresh._chance(*rng.normal(size=(2, 12))) for _ in range(5000)]
+    assert stats.kstest(chances, "uniform").pvalue > 1e-3
+
+
+def test_the_rate_is_bounded_as_by_enumeration():
+    """Clopper and Pearson: at the bound, so many hits or more have just this chance."""
+    for hits, n in ((1, 5), (7, 60), (60, 60)):
+        bound = sampling._least(hits, n, 0.01)
+        assert sum(stats.binom.pmf(k, n, bound) for k in range(hits, n + 1)) == pytest.approx(0.01)
+    assert sampling._least(0, 9, 0.01) == 0
+    assert sampling._at_least(3, 9, 0.2) == pytest.approx(1 - stats.binom.cdf(2, 9, 0.2))
+    assert sampling._at_least(0, 9, 0.2) == 1
+
+
+def test_all_tests_share_one_level():
+    assert len(BY_CHANCE) * SHARE == pytest.approx(LEVEL)
+    by_chance = {f.name for f in probed(bugs.Correct()).findings if not f.exact}
+    assert by_chance == set(BY_CHANCE)
+
+
+# What a model holds
+
+
+def test_contents_of_a_model():
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.BatchNorm1d(3)
+    layer.note = [1, {"a": np.arange(3)}]
+    mean = np.zeros(2)
+    held = contents({"layer": layer, "scale": lambda x: x - mean})
+    assert "model['layer'].running_mean" in held
+    assert "model['layer'].note[1]['a']" in held
+    assert "model['scale'] uses mean" in held
+    layer.running_mean += 1
+    other = contents({"layer": layer, "scale": lambda x: x - mean})
+    assert [name for name in held if held[name] != other[name]] == ["model['layer'].running_mean"]
+
+
+# Engines and libraries
+
+
+@pytest.mark.parametrize("engine", ["stacked", "opacus"])
+def test_our_own_engines_are_what_they_say(engine):
+    pytest.importorskip("opacus")
+    from epsgauge.trainers.dpsgd import DpSgd
+
+    found = probed(DpSgd(model="logistic", epochs=2, batch_size=50, noise_multiplier=1.5, engine=engine))
+    assert not found.refuted, str(found)
+    assert {f.result for f in found.findings} == {"consistent"}
+
+
+# On the command line, to keep and to show
+
+PLAN = """
+name = "probed"
+n_models = 20
+
+[data]
+use = "probed_bugs:data"
+
+[trainer]
+use = "probed_bugs:{trainer}"
+
+[game]
+train_size = 300
+reference_size = 50
+
+[audit]
+claimed_eps = 9.0
+claimed_delta = 1e-5
+claimed_adjacency = "substitute"
+"""
+
+
+def test_probe_of_a_plan(tmp_path):
+    shutil.copy(bugs.__file__, tmp_path / "probed_bugs.py")
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN.format(trainer="NoNoise"))
+    out = tmp_path / "probe.json"
+    done = told("probe", file, "--out", out, "--json")
+    assert done.returncode == 1, done.stderr
+    said = json.loads(done.stdout)
+    assert said["refuted"] is True
+    assert said["found_eps"] == "inf"
+    assert said["level"] == 1 - LEVEL
+    assert {f["result"] for f in said["findings"]} == {"refuted", "consistent", "not tested"}
+    again = eg.Probe.read(out)
+    assert again.found_eps == math.inf
+    assert again.refuted[0].sentence.startswith("The noise is 0, where 2 is accounted.")
+    file.write_text(PLAN.format(trainer="Correct"))
+    done = told("probe", file)
+    assert done.returncode == 0, done.stderr
+    assert "Consistent" in done.stdout
+    assert "accounting        consistent" in done.stdout
+
+
+def test_a_report_shows_the_probe(tmp_path):
+    audit, found = eg.audit(played(small_plan(), tmp_path / "run")), probed(bugs.NoNoise())
+    for kind, words in (("html", "what the accountant assumes?"), ("md", "## Probe"), ("json", '"probe"')):
+        page = eg.report(audit, out=tmp_path / f"r.{kind}", probe=found).read_text()
+        assert words in page
+        assert "The noise is 0, where 2 is accounted." in page
+    with pytest.raises(InvalidInput, match="goes with the report of an audit"):
+        eg.report(eg.estimate(eg.Tally(tp=1, tn=1, fp=1, fn=1), delta=0.0), out=tmp_path / "c.html", probe=found)
+
+
+def test_a_probe_is_kept_and_read_again(tmp_path):
+    found = probed(bugs.Correct())
+    assert eg.Probe.read(found.save(tmp_path / "p.json")) == found
+    (tmp_path / "bad.json").write_text('{"privacy": 3}')
+    for name, words in (("bad.json", "must be what"), ("none.json", "could not be read")):
+        with pytest.raises(InvalidInput, match=words):
+            eg.Probe.read(tmp_path / name)
+    assert "sensitivity" in str(found)
+    assert "<table" in found._repr_html_()
+    assert repr(found).startswith("Probe(0 of 11 findings refuted")
