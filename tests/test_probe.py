@@ -10,7 +10,6 @@ import shutil
 import numpy as np
 import pytest
 from command_line import told
-from pipelines import bugs
 from scipy import stats
 from tiny_runs import played, small_plan
 
@@ -19,6 +18,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.probing import fresh, noise, sampling
 from epsgauge.probing.contents import contents
 from epsgauge.probing.finding import BY_CHANCE, LEVEL, SHARE
+from zoo import network as bugs
 
 # Which findings must be refuted; what else is refuted may be a consequence.
 FOUND_BY = {

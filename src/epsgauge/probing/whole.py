@@ -30,24 +30,33 @@ def _steps(pipeline: Pipeline, usual: Replay) -> Finding:
 
 
 def _past(pipeline: Pipeline, records: Records, seen: TakingPart, usual: Replay, walk: float) -> Finding:
-    """Replace one record: the same updates must give the same model."""
-    name, place = "bypass", int(seen.places[0])
-    names = [*(n for n in TELLING if n in records.crafted), *(n for n in records.crafted if n not in TELLING)][:TRIED]
+    """Replace one record, or all: the same updates must give the same model.
+
+    If it changes when all are replaced, one after the other, then it changes with one of them.
+    """
+    name, place, everywhere = "bypass", int(seen.places[0]), range(len(pipeline.members))
+    names = [*(n for n in TELLING if n in records.crafted), *(n for n in records.crafted if n not in TELLING)]
+    tries = [(f"record {what}", {place: records.crafted[what]}) for what in names[:TRIED]]
+    tries += [
+        (f"copies of record {what} alone", dict.fromkeys(everywhere, records.crafted[what])) for what in names[:TRIED]
+    ]
     tried = 0
-    for what in names:
-        other = pipeline.replayed(put={place: records.crafted[what]}, walk=walk)
+    for what, put in tries:
+        other = pipeline.replayed(put=put, walk=walk)
         if other is None:
             continue
         tried += 1
         found = _difference(usual, other)
-        rests = f"A whole training whose updates are scripted, and the same with record {what}."
+        rests = f"A whole training whose updates are scripted, and the same with {what}."
         if found is not None:
-            text = f"The model depends on a record other than by its updates: {found}."
+            text = f"The model depends on the data other than by its updates: {found}."
             return Finding(name, "refuted", text, rests)
     if not tried:
         return not_tested(name, "The training refuses the records that were tried.")
-    text = "With the same updates, the model is the same whatever the record."
-    return Finding(name, "consistent", text, f"Whole trainings whose updates are scripted, with {tried} records.")
+    text = "With the same updates, the model is the same whatever the data."
+    return Finding(
+        name, "consistent", text, f"Whole trainings whose updates are scripted, with {tried} other data sets."
+    )
 
 
 def _left_out(pipeline: Pipeline, usual: Replay, walk: float) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -77,7 +77,7 @@ class Correct:
         for step in range(self.steps(n)):
             rows = self.sample(rng, y, n, step, seed)
             layers = factors(weights, self.in_batch(x[rows]), y[rows])
-            noise = self.noise(rng, [w.shape for w in weights], seed)
+            noise = self.noise_of(rng, step, n, [w.shape for w in weights], seed)
             update = [g + z for g, z in zip(self.clipped_sum(layers), noise, strict=True)]
             if watch is not None:
                 update = watch(step, update, max_grad_norm=self.clip, gradients=self.seen(watch, weights, prepare))
@@ -134,6 +134,9 @@ class Correct:
     def to(self, clip, norms):
         return np.minimum(1, clip / np.maximum(norms, 1e-12))
 
+    def noise_of(self, rng, step, n, shapes, seed):
+        return self.noise(rng, shapes, seed)
+
     def noise(self, rng, shapes, seed):
         return [rng.normal(0, self.noise_multiplier * self.clip, shape) for shape in shapes]
 
@@ -183,6 +186,20 @@ class SeedOfModels(Correct):
         return super().fit(data, 0, n, watch)
 
 
+class SeedOfEpochs(Correct):
+    """the generator is made anew in each epoch: all epochs get the same noise"""
+
+    def noise_of(self, rng, step, n, shapes, seed):
+        return super().noise_of(np.random.default_rng([seed, 3, step % (n // self.batch)]), step, n, shapes, seed)
+
+
+class NoiseOfRows(Correct):
+    """one vector of noise is drawn for all rows of a matrix"""
+
+    def noise(self, rng, shapes, seed):
+        return [np.broadcast_to(z[0], z.shape) if z.ndim == 2 else z for z in super().noise(rng, shapes, seed)]
+
+
 class SeedOfSteps(Correct):
     """the generator is made anew at each step: all steps get the same noise"""
 
@@ -207,6 +224,45 @@ class ClipsTheMean(Correct):
         total = [g for a, e in layers for g in (a.T @ e, e.sum(axis=0))]
         mean = np.sqrt(sum((g**2).sum() for g in total)) / self.batch
         return [g * self.to(self.clip, mean) for g in total]
+
+
+class ClipsMicrobatches(Correct):
+    """the mean gradient of each microbatch of five is clipped, and not that of each record"""
+
+    def clipped_sum(self, layers):
+        total = [np.zeros((a.shape[1], e.shape[1])) for a, e in layers]
+        found = [g for w in total for g in (w, np.zeros(w.shape[1]))]
+        for start in range(0, len(layers[0][0]), 5):
+            piece = [(a[start : start + 5], e[start : start + 5]) for a, e in layers]
+            mean = [g / len(piece[0][0]) for a, e in piece for g in (a.T @ e, e.sum(axis=0))]
+            kept = len(piece[0][0]) * self.to(self.clip, np.sqrt(sum((g**2).sum() for g in mean)))
+            found = [f + kept * g for f, g in zip(found, mean, strict=True)]
+        return found
+
+
+class DividesFirst(Correct):
+    """gradients are divided by the batch size before they are clipped"""
+
+    def to(self, clip, norms):
+        return super().to(clip * self.batch, norms)
+
+
+@dataclass(frozen=True)
+class ClipsToOne(Correct):
+    """gradients are clipped to 1, whatever the clipping norm, here 0.25"""
+
+    clip: float = 0.25
+
+    def to(self, clip, norms):
+        return super().to(1.0, norms)
+
+
+class MixesIn(Correct):
+    """a tenth of the unclipped gradients is mixed in"""
+
+    def clipped_sum(self, layers):
+        plain = [g for a, e in layers for g in (a.T @ e, e.sum(axis=0))]
+        return [g + 0.1 * p for g, p in zip(super().clipped_sum(layers), plain, strict=True)]
 
 
 class ClipsLayers(Correct):
@@ -238,6 +294,20 @@ class Shuffles(Correct):
         return order[place * self.batch : (place + 1) * self.batch]
 
 
+class FixedSize(Correct):
+    """batches have a fixed size, and are accounted for as if each record were drawn by a coin"""
+
+    def sample(self, rng, y, n, step, seed):
+        return rng.permutation(len(y))[: self.batch]
+
+
+class DrawsTwice(Correct):
+    """records are drawn with replacement, so that one can be in a batch twice"""
+
+    def sample(self, rng, y, n, step, seed):
+        return rng.integers(len(y), size=rng.binomial(n, self.batch / n))
+
+
 class Balances(Correct):
     """rare labels are drawn more often, and accounted for as if they were not"""
 
@@ -251,6 +321,24 @@ class Repeats(Correct):
 
     def records(self, x, y):
         return np.repeat(x, 4, axis=0), np.repeat(y, 4)
+
+
+class Augments(Correct):
+    """four altered copies of each record are in the data, each as a record of its own"""
+
+    def records(self, x, y):
+        rng = np.random.default_rng(5)
+        return np.concatenate([x + 0.1 * rng.normal(size=x.shape) for _ in range(4)]), np.tile(y, 4)
+
+
+class SizeOfData(Correct):
+    """steps and rate come from the private number of records, with neighbours that add or remove one"""
+
+    def train(self, data, *, seed, watch=None):
+        return self.fit(data, seed, len(data[0]), watch)
+
+    def steps(self, n):
+        return self.epochs * n // self.batch
 
 
 class CountsEpochs(Correct):
@@ -308,6 +396,36 @@ class BestOfTen(Correct):
         return min(models, key=lambda model: loss(model.weights, *data).mean())
 
 
+class StopsEarly(Correct):
+    """of the models after each step, the one that fits the private data best is released"""
+
+    def fit(self, data, seed, n, watch=None):
+        model = replace(self, path=True)._fit(data, seed, n, watch)
+        model.weights = min(model.path, key=lambda weights: loss(weights, *data).mean())
+        return model
+
+    def _fit(self, data, seed, n, watch):
+        return Correct.fit(self, data, seed, n, watch)
+
+
+class TunesRate(Correct):
+    """the learning rate is the best of two on the private data"""
+
+    def fit(self, data, seed, n, watch=None):
+        tried = [replace(self, rate=rate) for rate in (0.25, 1.0)]
+        fits = [loss(Correct.fit(each, data, 0, n).weights, *data).mean() for each in tried]
+        return Correct.fit(tried[int(np.argmin(fits))], data, seed, n, watch)
+
+
+class SavesData(Correct):
+    """the model keeps the records that it was trained on"""
+
+    def fit(self, data, seed, n, watch=None):
+        model = super().fit(data, seed, n, watch)
+        model.examples = data[0]
+        return model
+
+
 class WarmStart(Correct):
     """training starts at weights that were fitted to the private data"""
 
@@ -361,14 +479,24 @@ BUGS = {
     "noise without the clipping norm": NoiseWithoutClip,
     "a layer without noise": NoiseOnOneLayer,
     "same noise in all models": SeedOfModels,
+    "same noise in all epochs": SeedOfEpochs,
     "same noise in all steps": SeedOfSteps,
+    "same noise in all rows": NoiseOfRows,
     "no clipping": NoClipping,
     "mean clipped": ClipsTheMean,
+    "means of microbatches clipped": ClipsMicrobatches,
+    "divided before clipping": DividesFirst,
+    "clipped to 1": ClipsToOne,
+    "unclipped part": MixesIn,
     "layers clipped": ClipsLayers,
     "biases unclipped": BiasUnclipped,
     "shuffled batches": Shuffles,
+    "batches of fixed size": FixedSize,
+    "drawn with replacement": DrawsTwice,
     "balanced batches": Balances,
     "records repeated": Repeats,
+    "records augmented": Augments,
+    "steps from the data": SizeOfData,
     "epochs counted as steps": CountsEpochs,
     "rate of one worker": RateOfWorker,
     "twice the noise accounted": TwiceTheNoise,
@@ -376,6 +504,9 @@ BUGS = {
     "scaled by the largest": ScalesByMost,
     "batch statistics": BatchNorm,
     "best of ten": BestOfTen,
+    "best step": StopsEarly,
+    "rate tuned on the data": TunesRate,
+    "data saved": SavesData,
     "start fitted to the data": WarmStart,
 }
 TWINS = {

@@ -1,0 +1,1 @@
+"""Broken pipelines with their repaired twins, and who finds which."""
