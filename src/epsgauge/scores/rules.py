@@ -22,6 +22,8 @@ from epsgauge.stats.tally import Tally
 
 # Fewer coins may well be all the same, and then no rule can be chosen.
 FEWEST_FIT = 8
+# More pairs of a model choose no better (docs/comparison.md).
+MOST_FIT_PAIRS = 5000
 
 
 def default_fit(n_models: int) -> int:
@@ -34,12 +36,12 @@ def default_fit(n_models: int) -> int:
 
 
 def default_fit_pairs(pairs_per_model: int) -> int:
-    """How many pairs of each model do: a sixth, at least 1. It does not move when a run grows.
+    """How many pairs of each model do: a sixth, at least 1 and at most 5,000. It does not move when a run grows.
 
-    >>> default_fit_pairs(600), default_fit_pairs(4)
-    (100, 1)
+    >>> default_fit_pairs(600), default_fit_pairs(4), default_fit_pairs(100_000)
+    (100, 1, 5000)
     """
-    return max(1, pairs_per_model // 6)
+    return min(max(1, pairs_per_model // 6), MOST_FIT_PAIRS)
 
 
 @dataclass(frozen=True)
