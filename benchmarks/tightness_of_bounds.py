@@ -28,7 +28,7 @@ from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import GAUSSIAN_CURVE, INDEPENDENT, MODELS_INDEPENDENT
 from epsgauge.methods.method import Asked
 from epsgauge.methods.table import METHODS
-from epsgauge.scores.rules import Given, SameData, Split, SplitPairs, default_fit, judge
+from epsgauge.scores.rules import Given, SameData, Split, SplitPairs, default_fit, default_fit_pairs, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats import region
 from epsgauge.stats.arrays import Floats, Ints
@@ -149,7 +149,7 @@ def of_samples(draw: Draw) -> dict[str, float]:
 def of_one_model(draw: Draw) -> dict[str, float]:
     """Every guaranteed bound of one model with many pairs, some of which choose the rule; and where none is chosen."""
     table = _pairs(draw)
-    ours = _ours(table, SplitPairs(default_fit(len(table))), {INDEPENDENT, MODELS_INDEPENDENT})
+    ours = _ours(table, SplitPairs(default_fit_pairs(len(table))), {INDEPENDENT, MODELS_INDEPENDENT})
     whole = _counted(Evidence(judge(table, Given(0.0), delta=DELTA)), "one-run", by_mu=True, guessed="top")
     return {**ours, f"one-run {OF_MU}, all canaries judged": _bound("one-run", whole, by_mu=True)}
 

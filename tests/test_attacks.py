@@ -34,6 +34,7 @@ def signals(n=6, m=3, r=9, *, adjacency="substitute", sees="pair", seed=0, value
             "loss": np.stack([np.full((n, m), np.nan) if adjacency == "add-remove" else losses[0], losses[1]], axis=-1),
             "reference": np.sort(reference, axis=1),
             **(dict.fromkeys(("llr", "displacement"), losses[0] - losses[1]) if watched else {}),
+            **({"trajectory": rng.normal(size=(n, m, 2, 5))} if watched else {}),
         },
         adjacency=adjacency,
         sees=sees,
@@ -287,6 +288,7 @@ def test_what_the_built_in_attacks_see_in_words():
     assert (
         len({attack.axis for attack in ATTACKS.values()}) == len({a.meaning for a in ATTACKS.values()}) == len(ATTACKS)
     )
+    assert ATTACKS["trajectory"].sees(pair).endswith("the losses of the pair, their mean over all iterates")
     assert ATTACKS["updates"].sees(pair) == "white box: every noisy update, and the gradients of the pair's records"
 
 

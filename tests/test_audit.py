@@ -332,7 +332,7 @@ def test_compare_with_one_rule_for_all(three):
     found = compare(three)
     assert [r.label for r in found.runs] == ["m1", "m2", "m5"]
     assert len({r.audit.judged.threshold for r in found.runs}) == 1
-    assert [r.audit.judged.n_models for r in found.runs] == [34, 40, 40]
+    assert [r.audit.judged.n_models for r in found.runs] == [32, 40, 40]
     assert (found.runs[0].difference, found.adjacency, found.delta) == (0.0, "substitute", 1e-5)
     assert found.runs[2].difference > 0.2
     for r in found.runs:
@@ -376,7 +376,7 @@ def test_a_rule_that_is_tried_on_another_run_after_a_look_promises_nothing(tmp_p
 
 def test_compare_with_the_best_rule_of_each(three):
     found = compare(three, rule="best")
-    assert [r.audit.judged.n_models for r in found.runs] == [34, 34, 34]
+    assert [r.audit.judged.n_models for r in found.runs] == [32, 32, 32]
     assert found.rule == "each run chooses its own rule"
     for r, source in zip(found.runs, three, strict=True):
         assert r.audit.judged.threshold == audit_run(source).judged.threshold
@@ -523,13 +523,13 @@ def test_what_goes_with_a_run_or_with_scores(whole):
 def test_too_few_models_to_judge(tmp_path):
     out = tmp_path / "a"
     early = stopped(plan(n_models=40), out, 3)
-    with pytest.raises(InvalidInput, match="the first 6 models choose the rule, and no other one is done"):
+    with pytest.raises(InvalidInput, match="the first 8 models choose the rule, and no other one is done"):
         audit(early)
     none = replace(early, done=np.empty(0, np.int64))
     with pytest.raises(InvalidInput, match=r"no model of .* is done, so there is nothing to audit"):
         audit(none)
-    late = replace(played(plan(n_models=40), out), done=np.arange(6, 20))
-    with pytest.raises(InvalidInput, match="the first 6 models choose the rule, but none of them is done"):
+    late = replace(played(plan(n_models=40), out), done=np.arange(8, 20))
+    with pytest.raises(InvalidInput, match="the first 8 models choose the rule, but none of them is done"):
         audit(late)
 
 

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from contextlib import closing
 
+import numpy as np
 import pytest
 from command_line import ask, refused, told
 from tiny_runs import plan, played, responses
@@ -142,6 +143,32 @@ def test_scores_of_which_something_else_was_said_are_not_the_declared_ones(score
         eg.audit(scores, declared=file)
 
 
+def test_which_rows_share_a_model_is_declared_too(tmp_path):
+    file, table = tmp_path / "scores.plan", tmp_path / "scores.csv"
+    rng = np.random.default_rng(0)
+    table.write_text("bit,score\n" + "".join(f"{b},{rng.normal() + b}\n" for b in rng.integers(0, 2, 120)))
+    said = ("--adjacency", "substitute", "--bits", "coins")
+    content = json.loads(ask("declare", file, *said, "--independent", "--json"))["declared"]
+    assert content["models"] == "independent"
+    found = json.loads(ask("scores", table, "--declared", file, "--json"))  # which need not be said again
+    assert sum(found["guaranteed_tally"].values()) == 100
+    assert "models is 'one' here, but 'independent' in" in refused("scores", table, "--declared", file, "--one-model")
+    assert "only one of --one-model and --independent" in refused("declare", "x", *said, "--independent", "--one-model")
+    with pytest.raises(eg.InvalidInput, match='models must be "one" or "independent", but got \'two\''):
+        declared(tmp_path / "other", models="two")
+
+
+def test_declarations_of_before_models_were_declared_are_read(tmp_path):
+    before = declared(tmp_path)
+    content = {name: value for name, value in before.content.items() if name != "models"}
+    file = tmp_path / "old.plan"
+    file.write_text(json.dumps({"declared": content, "digest": digest_of(content)}), encoding="utf-8")
+    table = tmp_path / "scores.csv"
+    table.write_text("bit,score\n" + "0,1\n1,2\n" * 60)
+    rows = eg.Scores.read(table, adjacency="substitute", bits="coins", models="independent")
+    assert eg.audit(rows, declared=file).declaration.digest == digest_of(content)
+
+
 def test_a_declaration_is_not_replaced_and_not_edited(scores, tmp_path):
     before = declared(tmp_path)
     with pytest.raises(eg.InvalidInput, match=r"scores.plan exists, and a declaration is never replaced"):
@@ -201,10 +228,10 @@ def test_the_command_line_declares_and_keeps_to_it(scores, tmp_path):
 
 
 def test_what_a_file_does_not_say_is_taken_from_the_declaration(scores, tmp_path):
-    table, file = tmp_path / "scores.csv", declared(tmp_path).file
+    table, file = tmp_path / "scores.csv", declared(tmp_path, models="independent").file
     rows = [f"{bit},{score}" for bit, score in zip(scores.bit, scores.score, strict=True)]
     table.write_text("\n".join(["bit,score", *rows, ""]))
-    out = json.loads(ask("scores", table, "--independent", "--declared", file, "--json"))
+    out = json.loads(ask("scores", table, "--declared", file, "--json"))
     assert (out["adjacency"], out["scores"]) == ("substitute", {"bits": "coins", "models": "independent"})
     report = tmp_path / "report.md"
     ask("scores", table, "--independent", "--declared", file, "--report", report)

@@ -485,3 +485,12 @@ def test_toml_reads_back():
     tables = {"a": 'q"\\\n\x7f€', "b": True, "c": [1, 2.5, "x"], "odd key": 1e-5, "t": {"u": {"v": 1}, "none": None}}
     want = {**tables, "t": {"u": {"v": 1}}}
     assert tomllib.loads(to_toml(tables)) == want
+
+
+def test_the_terminal_says_each_promise_once_and_whose_it_is(tmp_path):
+    lines = ask("audit", played(plan(), tmp_path / "run").path).splitlines()
+    heads = [i for i, line in enumerate(lines) if line.startswith("guaranteed ")]
+    assert len(heads) == 1
+    text = " ".join(" ".join(lines[heads[0] :]).split())
+    assert "proven under its assumptions (Clopper-Pearson, Exact)" in text
+    assert "surer guesses weigh more (Weighted)" in text

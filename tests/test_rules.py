@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import epsgauge as eg
 from epsgauge.errors import InvalidInput
-from epsgauge.scores.rules import Given, SameData, Split, judge
+from epsgauge.scores.rules import Given, SameData, Split, default_fit, default_fit_pairs, judge
 from epsgauge.scores.search import search, tally_at, threshold_for_fpr
 from epsgauge.scores.table import Scores
 
@@ -255,6 +255,17 @@ def test_judgements_that_are_refused(choice, more, sentence):
     scores = Scores([0, 1, 2, 3], [0] * 4, [1, 1, 0, 0], [3.0, 2.0, 1.0, 0.0], "substitute")
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         judge(scores, choice, **{"delta": 1e-5, **more})
+
+
+def test_of_few_models_enough_choose_that_both_bits_are_likely_among_them():
+    refused = sum(2.0 ** (1 - default_fit(n)) > 0.01 for n in range(24, 200))
+    assert refused == 0
+    assert [default_fit(n) for n in (6, 24, 47, 48, 60, 600)] == [2, 8, 8, 8, 10, 100]
+    assert all(default_fit(n) <= max(1, n // 3) for n in range(1, 200))
+
+
+def test_of_very_many_pairs_of_a_model_a_few_thousand_choose():
+    assert [default_fit_pairs(m) for m in (1, 4, 600, 30_000, 30_006, 100_000)] == [1, 1, 100, 5000, 5000, 5000]
 
 
 def test_tables_that_cannot_be_judged():

@@ -31,11 +31,7 @@ ADVERSARIES: dict[str, dict[str, Any]] = {
     "black box": {},
     "white box, records": {"adversary": {"sees": "updates"}},
     "white box, gradients": {"adversary": {"preset": "white-box"}},
-    "iterates": {
-        "trainer": {"path": True},
-        "game": {"canaries": "opposite"},
-        "audit": {"attack": "bugs:Iterates"},
-    },
+    "iterates": {"trainer": {"path": True}, "audit": {"attack": "trajectory"}},
 }
 
 
@@ -47,7 +43,7 @@ def audited(name: str, adversary: str, n_models: int) -> tuple[eg.Audit, str]:
         n_models=n_models,
         data="bugs:data",
         trainer={"use": f"bugs:{PIPELINES[name].__name__}", **changes.get("trainer", {})},
-        game={"train_size": 250, **changes.get("game", {})},
+        game={"train_size": 250},
         adversary=changes.get("adversary", {}),
         audit=changes.get("audit", {}),
         folder=FOLDER,
@@ -55,7 +51,7 @@ def audited(name: str, adversary: str, n_models: int) -> tuple[eg.Audit, str]:
     with tempfile.TemporaryDirectory() as folder:
         run = eg.run(plan, out=Path(folder, "run"), executor=InProcess())
         canary = run.canary["name"] if run.canary else plan.game.canaries or "gradient"
-        return eg.audit(run, **changes.get("audit", {})), canary
+        return eg.audit(run), canary
 
 
 def row(n_models: int, name: str) -> str:

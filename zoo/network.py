@@ -92,7 +92,7 @@ class Correct:
         found = np.clip(loss(model.weights, x, y), 0, 1e6)
         if not self.path:
             return found
-        return {"loss": found, "path": np.stack([loss(weights, x, y) for weights in model.path], axis=1)}
+        return {"loss": found, "trajectory": np.stack([loss(weights, x, y) for weights in model.path], axis=1)}
 
     def seen(self, watch, weights, prepare):
         """The gradients of the records that a watch compares updates with."""
@@ -517,20 +517,3 @@ TWINS = {
     "scaled by public numbers": ScalesByPublic,
     "one of ten by lot": OneOfTen,
 }
-
-
-class Iterates(eg.Attack):
-    """Noise that is the same in each step moves losses evenly; a record moves them in the steps that it is in."""
-
-    name = "iterates"
-    meaning = "in which direction the pair's losses jump from step to step"
-    needs = ("path",)
-
-    def score(self, signals):
-        path = signals["path"]  # models × pairs × (z0, z1) × steps
-        moved = np.diff(path[..., 0, :] - path[..., 1, :], axis=-1)
-        jumps = moved[..., 1:-1] - (moved[..., :-2] + moved[..., 2:]) / 2
-        return (jumps**3).sum(axis=-1)  # the sign of a jump counts, and large ones count most
-
-    def sees(self, signals):
-        return "the model after each step: the losses of the pair"

@@ -14,7 +14,7 @@ from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.methods.method import Asked
 from epsgauge.methods.table import JUDGES, METHODS
 from epsgauge.references import is_reference, nearest
-from epsgauge.scores.rules import default_fit
+from epsgauge.scores.rules import default_fit, default_fit_pairs
 from epsgauge.stats.quick import QUICK
 from epsgauge.validation import sentence_of
 
@@ -49,7 +49,7 @@ class AuditSettings(BaseModel):
     # None: of a plan, the one that fits its game
     attack: Annotated[str, _known(list(ATTACKS), own=True)] | None = None
     rule: Literal["split", "split-pairs", "given", "same-data"] = "split"
-    fit_models: int | None = Field(default=None, ge=1)  # None: a sixth of the models
+    fit_models: int | None = Field(default=None, ge=1)  # None: a sixth, of few models 8
     fit_pairs: int | None = Field(default=None, ge=1)  # of each model, for rule = "split-pairs"; None: a sixth
     # the interval whose lower end the rule is to maximise
     search: Annotated[str, _known(list(QUICK), own=False)] = "jeffreys"
@@ -78,7 +78,7 @@ class AuditSettings(BaseModel):
 
     def n_fit_pairs(self, pairs_per_model: int) -> int:
         """How many pairs of each model choose the rule: the first of them."""
-        return (self.fit_pairs or default_fit(pairs_per_model)) if self.rule == "split-pairs" else 0
+        return (self.fit_pairs or default_fit_pairs(pairs_per_model)) if self.rule == "split-pairs" else 0
 
     def divided(self, n: int) -> AuditSettings:
         """What the verdict and the intervals may miss, divided among n audits."""

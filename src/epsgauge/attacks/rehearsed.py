@@ -7,7 +7,7 @@ apart, as an adversary would (the shadow models of Shokri et al., 2017, of the s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from epsgauge.stats.arrays import Floats, Ints
 
 # How much more another statistic must tell than the first, in standard deviations, to be taken instead.
 CLEARLY = 0.5
+
+Statistic = Callable[[Signals], Floats]  # a number for each pair, higher where b = 1 is more likely, or always lower
 
 
 def _pair(signals: Signals) -> Floats:
@@ -31,7 +33,7 @@ def _others(signals: Signals) -> Floats:
     return np.repeat(mean[:, None], signals.bits.shape[1], axis=1)
 
 
-STATISTICS: dict[str, Callable[[Signals], Floats]] = {
+STATISTICS: dict[str, Statistic] = {
     "the losses of the pair": _pair,
     "the mean loss on reference points": _others,
 }
@@ -45,20 +47,20 @@ class Rehearsed(Attack):
     needs = ("loss", "reference")
 
     def score(self, signals: Signals) -> Floats:
-        statistic, sign = _learned(signals.rehearsal)
+        statistic, sign = learned(signals.rehearsal, STATISTICS)
         return sign * STATISTICS[statistic](signals)
 
     def sees(self, signals: Signals) -> str:
-        statistic, sign = _learned(signals.rehearsal)
+        statistic, sign = learned(signals.rehearsal, STATISTICS)
         return f"black box: {statistic}{' (lower speaks for b = 1)' if sign < 0 else ''}"
 
 
-def _learned(rehearsal: Signals | None) -> tuple[str, float]:
-    """The statistic and its sign."""
-    first = next(iter(STATISTICS))
+def learned(rehearsal: Signals | None, statistics: Mapping[str, Statistic]) -> tuple[str, float]:
+    """The statistic and its sign; the first is taken unless another told clearly more."""
+    first = next(iter(statistics))
     if rehearsal is None or not len(rehearsal):
         return first, 1.0
-    told = {name: effect(of(rehearsal), rehearsal.bits) for name, of in STATISTICS.items()}
+    told = {name: effect(of(rehearsal), rehearsal.bits) for name, of in statistics.items()}
     best = max(told, key=lambda name: abs(told[name]))
     if not abs(told[best]) > abs(told[first]) + CLEARLY:
         best = first

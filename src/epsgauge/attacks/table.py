@@ -11,10 +11,11 @@ from epsgauge.attacks.loss import Loss
 from epsgauge.attacks.margin import Margin
 from epsgauge.attacks.percentile import Percentile
 from epsgauge.attacks.rehearsed import Rehearsed
+from epsgauge.attacks.trajectory import Trajectory
 from epsgauge.attacks.updates import Updates
 from epsgauge.references import one_of
 
-_ALL = (Percentile(), Loss(), Difference(), Margin(), Rehearsed(), Updates(), Displacement())
+_ALL = (Percentile(), Loss(), Difference(), Margin(), Rehearsed(), Trajectory(), Updates(), Displacement())
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
 
 

@@ -33,7 +33,7 @@ from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import METHODS, OF_NOISE, default_method, judging
 from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
-from epsgauge.scores.rules import default_fit, judge
+from epsgauge.scores.rules import default_fit, default_fit_pairs, judge
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.interval import Kind
@@ -195,7 +195,8 @@ def _audit_scores(scores: Scores, seed: int | None, declared: Declaration | None
         check_kept(declared, scores, using, seed)
         seed = declared.content["seed"]
     n, m = len(scores.models), int(scores.pairs.max()) if len(scores) else 0
-    fit_models, fit_pairs = using.settings.fit_models or default_fit(n), using.settings.fit_pairs or default_fit(m)
+    fit_models = using.settings.fit_models or default_fit(n)
+    fit_pairs = using.settings.fit_pairs or default_fit_pairs(m)
     choice = choice_of(using.settings, using.settings.threshold, fit_models, fit_pairs, seed or 0)
     judged = judge(scores, choice, delta=using.settings.delta)
     claim = promises(using.settings, None, scores.adjacency, trained=False)

@@ -12,7 +12,7 @@ from epsgauge.adjacency import Adjacency, checked
 from epsgauge.auditing.setup import Setup
 from epsgauge.declaration import SHOWN, Declaration, digest_of, now
 from epsgauge.errors import InvalidInput
-from epsgauge.scores.said import Bits, checked_bits
+from epsgauge.scores.said import Bits, Models, checked_bits, checked_models
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings, changed
 
@@ -22,6 +22,7 @@ def declare(
     *,
     adjacency: Adjacency,
     bits: Bits = "unknown",
+    models: Models | None = None,
     seed: int = 0,
     note: str | None = None,
     **settings: Any,
@@ -29,7 +30,8 @@ def declare(
     """Write down how scores will be judged, before you see them; `audit(scores, declared=path)` keeps to it.
 
     `settings` are those of a plan's `[audit]` table. `seed` decides which models or pairs choose the rule, `bits` says
-    where the bits come from, `note` is what you want to remember of the attack. A file that exists is not replaced.
+    where the bits come from, `models` which rows share a model where the file has no column for it, `note` is what you
+    want to remember of the attack. A file that exists is not replaced.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"seed must be a whole number of at least 0, but got {seed!r}.")
@@ -38,6 +40,7 @@ def declare(
         "written": now(),
         "adjacency": checked(adjacency),
         "bits": checked_bits(bits),
+        "models": None if models is None else checked_models(models),
         "seed": seed,
         "note": note,
         "audit": changed(AuditSettings(), settings).model_dump(mode="json"),
@@ -73,6 +76,8 @@ def declaration_of(path: str | os.PathLike[str]) -> Declaration:
         AuditSettings(**content["audit"])
         written, _, _ = content["written"], checked(content["adjacency"]), int(content["seed"])
         checked_bits(content["bits"])
+        if content.get("models") is not None:
+            checked_models(content["models"])
     except (ValueError, KeyError, TypeError):
         raise unknown from None
     return Declaration(content, digest, str(written), str(path))
@@ -87,8 +92,9 @@ def check_of_scores(settings: Mapping[str, Any]) -> None:
 
 def check_kept(declared: Declaration, scores: Scores, using: Setup, seed: int | None) -> None:
     """Refuse an audit that is not the declared one."""
-    before = {name: declared.content[name] for name in ("adjacency", "bits", "seed")} | declared.audit.model_dump()
-    of_table = {"adjacency": scores.adjacency, "bits": scores.bits}
+    of_table = {"adjacency": scores.adjacency, "bits": scores.bits, "models": scores.taken_as}
+    said = {name: declared.content[name] for name in (*of_table, "seed") if name in declared.content}  # models is newer
+    before = said | declared.audit.model_dump()
     here = {**of_table, "seed": before["seed"] if seed is None else seed, **using.settings.model_dump()}
     for name, value in before.items():
         if here[name] != value:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from epsgauge.adjacency import Adjacency
+from epsgauge.auditing.advice import Advice, Known, advised, best_attack, known_of_run
 from epsgauge.auditing.claim import Claim, NoClaim, promises
 from epsgauge.data.canaries.table import USUAL
 from epsgauge.games.rehearsal import rounds
+from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Method
@@ -16,6 +18,7 @@ from epsgauge.runner.executors import worker_count
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import promised, trainer_of
 from epsgauge.runner.trial import Trial
+from epsgauge.runner.view import Run, unlogged
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.sizing import largest_eps
 from epsgauge.trainers.protocol import has_noise_switch
@@ -39,20 +42,26 @@ class Forecast:
     accountant: dict[Adjacency, float | None]
     claim: float | None
     claim_text: str
+    advice: tuple[Advice, ...]  # how many models the claim needs, with attacks that are known
     warnings: tuple[str, ...]
 
 
-def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
-    """From the plan alone, or with what a trial found; a user's own code is not imported here."""
+def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> Forecast:
+    """From the plan alone, or with what a trial found; a user's own code is not imported here.
+
+    `run` has shown what the attack sees, and what a trainer promises that is not built in.
+    """
     settings, m = plan.audit, plan.game.pairs_per_model
     n_judged, m_judged = plan.n_models - plan.n_fit, m - plan.n_fit_pairs
     plan.data.check_names()
     privacy = None if trial is None else trial.privacy
     if privacy is None and plan.trainer.built_in:
         privacy = promised(plan, trainer_of(plan))
+    if privacy is None and run is not None:
+        privacy = run.privacy
     found = promises(settings, privacy, plan.game.adjacency, control=plan.control)
     stated = settings.claimed_adjacency is not None
-    unknown = trial is None and not plan.trainer.built_in and not stated and not plan.control
+    unknown = trial is None and run is None and not plan.trainer.built_in and not stated and not plan.control
     counting = Counting(settings.pooled_guesses, settings.pooled_number)
     evidence = replace(Evidence.ideal(n_judged, m_judged, counting, plan.game.adjacency), privacy=privacy)
     wanted, warnings = METHODS.get(settings.verdict_method or ""), list(found.notes)
@@ -62,8 +71,12 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
         wanted = None
     elif wanted is None and settings.verdict_method is not None:
         warnings.append(f"What {settings.verdict_method} can show is not known: it is your own code. Shown is another.")
-    asked = settings.asked(m, failing=plan.n_models * m * settings.delta, privacy=privacy)
-    method = (wanted or default_method(asked)).form(evidence, by_mu=settings.by_mu)
+
+    def judge_of(n_models: int, evidence: Evidence) -> Method:
+        asked = settings.asked(m, failing=n_models * m * settings.delta, privacy=privacy)
+        return (wanted or default_method(asked)).form(evidence, by_mu=settings.by_mu)
+
+    method = judge_of(plan.n_models, evidence)
     largest = method.lower_bound(evidence, delta=found.delta, level=settings.verdict_level)
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
     if claim is not None and largest <= claim:
@@ -71,6 +84,12 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
             f"With so many models the verdict can only be underpowered: no attack could refute ε = {claim:.3g}. "
             "Use more models, or hold the posterior against it instead."
         )
+    known = _attacks(plan, privacy, found.claim, run) if claim is not None else []
+    at = {"eps": claim or 0.0, "delta": found.delta}
+    advice = tuple(advised(each, plan, privacy, judge_of, **at) for each in known)
+    if run is not None:
+        warnings += _extended(plan, run)
+        warnings += [] if not known or run.log_look("check") else [unlogged(run.path)]
     return Forecast(
         plan,
         plan.n_fit,
@@ -86,8 +105,31 @@ def forecast(plan: Plan, trial: Trial | None = None) -> Forecast:
         found.accountant,
         claim,
         "known to your code alone: --try imports it" if unknown else _said(found.claim, found.accountant),
+        advice,
         tuple(warnings),
     )
+
+
+def _attacks(plan: Plan, privacy: Privacy | None, claim: Claim | NoClaim, run: Run | None) -> list[Known]:
+    """Those of a run, if there is one. Without, the best attack on a trainer whose claim is stated: what the accountant
+    says of itself is refuted by none.
+    """
+    if run is not None:
+        return known_of_run(run, plan)
+    stated = isinstance(claim, Claim) and claim.source == "stated" and plan.game.pairs_per_model == 1
+    if not (stated and isinstance(privacy, DPSGD) and privacy.noise_multiplier > 0):
+        return []
+    return [best_attack(privacy, plan.game.adjacency)]
+
+
+def _extended(plan: Plan, run: Run) -> list[str]:
+    grows = plan.n_models > run.plan.n_models and plan.fingerprinted() == run.plan.fingerprinted()
+    if not grows:
+        return []
+    return [
+        f"If {run.path} is extended to {plan.n_models} models, it is judged by the anytime bound, which is lower: its "
+        "results have been seen. Start a new run with another seed instead."
+    ]
 
 
 def _apart(plan: Plan) -> int:

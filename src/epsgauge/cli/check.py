@@ -17,6 +17,10 @@ def check(
         bool, typer.Option("--try", help="Train one model three times to check seeds, losses and time.")
     ] = False,
     small: Small = False,
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", metavar="RUN", help="Recommend a number of models from what the attack saw in this run."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a plan would train and what the result could show. Without --try, nothing is loaded or trained."""
@@ -30,7 +34,12 @@ def check(
         from epsgauge.runner.trial import try_out
 
         trial = try_out(plan)
-    seen = forecast(plan, trial)
+    before = None
+    if run is not None:
+        from epsgauge.runner.view import Run
+
+        before = Run.open(run)
+    seen = forecast(plan, trial, before)
     if as_json:
         print_json(to_json(seen, trial))
     else:

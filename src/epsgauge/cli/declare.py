@@ -23,6 +23,7 @@ from epsgauge.cli.audit import (
     given_settings,
     rule_of,
 )
+from epsgauge.cli.scores import Independent, OneModel, models_of
 from epsgauge.cli.terminal import AsJson, print_json
 
 
@@ -30,6 +31,8 @@ def declare(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, say scores.plan.")],
     adjacency: Annotated[str, typer.Option(help="substitute or add-remove.")],
     bits: Annotated[str, typer.Option(help="Where the bits come from: coins, dealt or unknown.")] = "unknown",
+    one_model: OneModel = False,
+    independent: Independent = False,
     note: Annotated[str | None, typer.Option(help="What to remember of the attack and its scores.")] = None,
     delta: Delta = None,
     level: Level = None,
@@ -56,6 +59,7 @@ def declare(
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
     said: dict[str, Any] = {"adjacency": adjacency, "bits": bits, "seed": seed, "note": note}
+    said["models"] = models_of(one_model, independent)
     written = write(file, **said, **given, **rule)
     if as_json:
         print_json({**written.to_json(), "declared": dict(written.content)})

@@ -28,6 +28,14 @@ from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson
 from epsgauge.errors import InvalidInput
+from epsgauge.scores.said import Models
+
+OneModel = Annotated[
+    bool, typer.Option("--one-model", help="All rows are of one model. Of a file without the column model.")
+]
+Independent = Annotated[
+    bool, typer.Option("--independent", help="Each row is of a model of its own. Of a file without that column.")
+]
 
 
 def scores(
@@ -36,12 +44,8 @@ def scores(
     bits: Annotated[
         str | None, typer.Option(help="coins, dealt or unknown: where the bits come from, if the file does not say.")
     ] = None,
-    one_model: Annotated[
-        bool, typer.Option("--one-model", help="All rows are of one model. Of a file without the column model.")
-    ] = False,
-    independent: Annotated[
-        bool, typer.Option("--independent", help="Each row is of a model of its own. Of a file without that column.")
-    ] = False,
+    one_model: OneModel = False,
+    independent: Independent = False,
     delta: Delta = None,
     level: Level = None,
     fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
@@ -75,13 +79,12 @@ def scores(
     from epsgauge.auditing.beforehand import declaration_of
     from epsgauge.scores.table import Scores
 
-    if one_model and independent:
-        raise InvalidInput("only one of --one-model and --independent can hold. Leave out the other.")
-    models = "one" if one_model else "independent" if independent else None
+    models = models_of(one_model, independent)
     if declared is not None:
         before = declaration_of(declared).content
         adjacency = adjacency or before["adjacency"]
         bits = bits or (None if before["bits"] == "unknown" else before["bits"])
+        models = models or before.get("models")
     table = Scores.read(file, adjacency=adjacency, bits=bits, models=models)
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
@@ -91,3 +94,10 @@ def scores(
 
         typer.echo(f"report: {write(found, out=report)}", err=True)
     judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates)
+
+
+def models_of(one_model: bool, independent: bool) -> Models | None:
+    """What is said of rows without the column model."""
+    if one_model and independent:
+        raise InvalidInput("only one of --one-model and --independent can hold. Leave out the other.")
+    return "one" if one_model else "independent" if independent else None

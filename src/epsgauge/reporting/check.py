@@ -41,6 +41,8 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         facts["trains"] += f", after {plan.game.ranking_models} that find the worst points"
     if plan.game.auto:
         facts["trains"] += f"; about {seen.n_trained - plan.n_models} more try canaries, or have no noise as a control"
+    if seen.advice:
+        facts["models"] = " ".join(map(str, seen.advice))
     if trial is not None:
         facts["tried"] = (
             f"{duration(trial.seconds)} a model, {duration(seen.n_trained * trial.seconds / seen.workers)} in all with "

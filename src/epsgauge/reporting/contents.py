@@ -212,18 +212,7 @@ def _methods(rows: Sequence[Any], level: float) -> Methods:
         for row in rows
     ]
     listed = tuple((letter, text) for text, letter in letters.items())
-    return Methods(_percent(level), tuple(lines), _meanings(rows), listed)
-
-
-def _meanings(rows: Sequence[Any]) -> tuple[tuple[str, str], ...]:
-    """What each promise means, and of which methods where it means different things."""
-    found = layout.meanings(rows)
-    promises = [promise for promise, _ in found]
-    out = []
-    for promise, meaning in found:
-        owners = [row.label for row in rows if (promise, meaning) in layout.meanings([row])]
-        out.append((promise, meaning if promises.count(promise) == 1 else f"{meaning} ({', '.join(owners)})"))
-    return tuple(out)
+    return Methods(_percent(level), tuple(lines), tuple(layout.meanings(rows)), listed)
 
 
 def _judged(audit: Audit) -> str:

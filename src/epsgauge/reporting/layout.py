@@ -18,6 +18,9 @@ class Promising(Protocol):
     """What a row of any table of methods has."""
 
     @property
+    def label(self) -> str: ...
+
+    @property
     def meaning(self) -> str: ...
 
     @property
@@ -36,15 +39,24 @@ def letters(rows: Iterable[Promising]) -> dict[str, str]:
     return found
 
 
-def meanings(rows: Iterable[Promising]) -> list[tuple[Kind, str]]:
-    """What each promise among the rows means, once."""
-    return list(dict.fromkeys((row.promise, row.meaning) for row in rows))
+def meanings(rows: Sequence[Promising]) -> list[tuple[Kind, str]]:
+    """What each promise means, and of which methods where it means different things; those of one promise together."""
+    owners: dict[Kind, dict[str, list[str]]] = {}
+    for row in rows:
+        owners.setdefault(row.promise, {}).setdefault(row.meaning, []).append(row.label)
+    return [
+        (promise, meaning if len(each) == 1 else f"{meaning} ({', '.join(dict.fromkeys(labels))})")
+        for promise, each in owners.items()
+        for meaning, labels in each.items()
+    ]
 
 
 def notes(rows: Sequence[Promising], console: Console) -> None:
-    """What the promises mean and which assumptions the letters stand for."""
+    """What the promises mean, each word once, and which assumptions the letters stand for."""
+    last = None
     for promise, meaning in meanings(rows):
-        console.print(hanging(f"{promise:<11}", meaning, PROMISE_STYLE[promise]))
+        console.print(hanging(f"{'' if promise == last else promise:<11}", meaning, PROMISE_STYLE[promise]))
+        last = promise
     for assumption, letter in letters(rows).items():
         console.print(hanging(f"{letter:<11}", assumption, "dim"))
 

@@ -20,14 +20,28 @@ from epsgauge.stats.arrays import Bools, Floats, Ints
 from epsgauge.stats.quick import quick
 from epsgauge.stats.tally import Tally
 
+# Fewer coins may well be all the same, and then no rule can be chosen.
+FEWEST_FIT = 8
+# More pairs of a model choose no better (docs/comparison.md).
+MOST_FIT_PAIRS = 5000
 
-def default_fit(n: int) -> int:
-    """How many of n models, or of a model's n pairs, choose the rule where no number is given: a sixth, at least 1.
 
-    >>> default_fit(600), default_fit(4)
-    (100, 1)
+def default_fit(n_models: int) -> int:
+    """How many models choose the rule where no number is given: a sixth; of few models 8, but at most a third.
+
+    >>> default_fit(600), default_fit(30), default_fit(12), default_fit(2)
+    (100, 8, 4, 1)
     """
-    return max(1, n // 6)
+    return max(1, n_models // 6, min(FEWEST_FIT, n_models // 3))
+
+
+def default_fit_pairs(pairs_per_model: int) -> int:
+    """How many pairs of each model do: a sixth, at least 1 and at most 5,000. It does not move when a run grows.
+
+    >>> default_fit_pairs(600), default_fit_pairs(4), default_fit_pairs(100_000)
+    (100, 1, 5000)
+    """
+    return min(max(1, pairs_per_model // 6), MOST_FIT_PAIRS)
 
 
 @dataclass(frozen=True)

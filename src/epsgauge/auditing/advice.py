@@ -1,0 +1,150 @@
+"""How many models a claim needs: new runs are made up of scores that are known, until their bound is above it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from epsgauge.adjacency import Adjacency
+from epsgauge.attacks.attack import Attack
+from epsgauge.attacks.table import ATTACKS
+from epsgauge.auditing.judged import choice_of, given_threshold
+from epsgauge.auditing.setup import setup_of
+from epsgauge.bounds.subsampled import curve, one_gaussian
+from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.privacy import DPSGD, Privacy
+from epsgauge.methods.counting import Counting
+from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.method import Method
+from epsgauge.methods.power import POWER, needed
+from epsgauge.numbers import number
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.view import Run, results_of
+from epsgauge.scores.rules import judge
+from epsgauge.scores.table import Scores
+from epsgauge.stats.arrays import Ints
+
+# More models are not asked for, and fewer cannot choose a rule.
+MOST, FEWEST = 100_000, 24
+# Scores of the best attack on DP-SGD: so many of each bit. No FPR is taken to be smaller.
+BEST, DRAWN, SMALLEST = "the best attack on such DP-SGD", 2000, 1e-9
+
+Judge = Callable[[int, Evidence], Method]  # who judges so many models
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Scores of an attack, and whose they are."""
+
+    attack: str
+    scores: Scores
+    threshold: float | None = None  # of a rule that was given
+
+
+@dataclass(frozen=True)
+class Advice:
+    """With such an attack, this many models refute the claim with a probability of POWER; infinite above MOST."""
+
+    attack: str
+    eps: float  # that is claimed
+    tpr: float  # of the rule that so many models choose
+    fpr: float
+    n_models: float
+
+    def __str__(self) -> str:
+        attack = f"{self.attack} (TPR {self.tpr:.2g}, FPR {self.fpr:.2g})"
+        if math.isinf(self.n_models):
+            none = f"To refute ε = {number(self.eps)} with {attack}, {MOST:,} models are too few"
+            return f"{none}." if self.attack == BEST else f"{none}: use a stronger attack."
+        n = f"{self.n_models:.0f}"
+        return (
+            f"To refute ε = {number(self.eps)} with {attack}, about {n} models are needed for a chance of {POWER:.0%}: "
+            f"start a new run of {n}."
+        )
+
+
+def advised(known: Known, plan: Plan, privacy: Privacy | None, judge_of: Judge, *, eps: float, delta: float) -> Advice:
+    """For a claim of ε at δ and the `[audit]` of a plan."""
+    at = {"delta": delta, "level": plan.audit.verdict_level}
+
+    def bound(n: int) -> float:
+        if n < plan.audit.n_fit(n) + FEWEST:
+            return 0.0
+        evidence = _of_models(n, known, plan, privacy)
+        method = judge_of(n, evidence)
+        found = method.detectable(evidence, **at)
+        return method.lower_bound(evidence, **at) if found is None else found
+
+    n = needed(bound, eps, MOST)
+    evidence = _of_models(MOST if math.isinf(n) else int(n), known, plan, privacy)
+    tally = judge_of(evidence.n_models, evidence).rests_on(evidence).tally
+    return Advice(known.attack, eps, 1.0 - float(tally.fnr), float(tally.fpr), n)
+
+
+def known_of_run(run: Run, plan: Plan) -> list[Known]:
+    """The attack of a plan on the models of a run and, where there is a control, on those without noise.
+
+    Whoever shows what follows from it logs a look.
+    """
+    if plan.audit.attack not in ATTACKS:
+        raise InvalidInput(
+            f"--run needs an attack that is built in, as check imports no code, but the plan's is {plan.audit.attack}. "
+            "Take the rates that `epsgauge audit` shows, and give them to `epsgauge size`."
+        )
+    theirs, ours = (
+        f"adjacency {each.game.adjacency}, {each.game.pairs_per_model} pairs per model" for each in (run.plan, plan)
+    )
+    if theirs != ours:
+        raise InvalidInput(f"--run needs a run of the plan's game ({ours}), but {run.path} has {theirs}. Take another.")
+    if not run.n_done:
+        raise InvalidInput(f"--run needs a run with results, but no model of {run.path} is done. Run it first.")
+    using, found = setup_of(plan.audit, {}, control=plan.control), results_of(run)
+    threshold = given_threshold(using, found.signals)
+    each = {f"an attack like that of {run.path}": found.signals}
+    each |= {f"the attack of {run.path} if there were no noise": found.control} if len(found.control) else {}
+    out = [Known(name, Attack.scores(using.attack, signals), threshold) for name, signals in each.items()]
+    return [known for known in out if 0 < known.scores.bit.sum() < len(known.scores)]
+
+
+def best_attack(privacy: DPSGD, adjacency: Adjacency) -> Known:
+    """The best that anyone can do who sees all of DP-SGD.
+
+    A score is minus the probit of the FPR at which its row is just guessed 1: nearly Gaussian, as log-ratios are.
+    """
+    share = (np.arange(DRAWN) + 0.5) / DRAWN
+    fpr = np.concatenate([[0.0], np.geomspace(SMALLEST, 1.0, DRAWN)])
+    if privacy.sample_rate == 1:
+        tpr = special.ndtr(special.ndtri(fpr) + 1.0 / one_gaussian(privacy, adjacency).sigma)
+    else:
+        tpr = 1.0 - curve(privacy, adjacency).least(fpr)
+    just = np.concatenate([share, np.interp(share, np.maximum.accumulate(tpr), fpr)])
+    score = -special.ndtri(np.clip(just, SMALLEST, 1.0 - SMALLEST))
+    bit = np.repeat([0, 1], DRAWN)
+    scores = Scores(np.arange(len(bit)), np.zeros_like(bit), bit, score, adjacency, bits="coins")
+    return Known(BEST, scores)
+
+
+def _of_models(n: int, known: Known, plan: Plan, privacy: Privacy | None) -> Evidence:
+    """What a run of n models would have, if its scores were spread as those that are known."""
+    settings, m = plan.audit, plan.game.pairs_per_model
+    fit = settings.n_fit(n)
+    taken = np.concatenate([_evenly(known.scores, fit), _evenly(known.scores, n - fit)])
+    rows = known.scores.by_model.reshape(-1, m)[taken].ravel()
+    model, pair = (index.ravel() for index in np.indices((n, m)))
+    whole = Scores(model, pair, known.scores.bit[rows], known.scores.score[rows], known.scores.adjacency, bits="coins")
+    choice = choice_of(settings, known.threshold, fit, settings.n_fit_pairs(m), None)
+    counting = Counting(settings.pooled_guesses, settings.pooled_number, settings.delta, settings.verdict_level)
+    judged = judge(whole, choice, delta=settings.delta)
+    return replace(Evidence(judged, privacy=privacy), counting=counting)
+
+
+def _evenly(scores: Scores, n: int) -> Ints:
+    """Places of n models, spread evenly over all of them in the order of bit and score of their first pair."""
+    first = scores.first_pairs
+    order = np.lexsort((scores.score[first], scores.bit[first]))
+    out: Ints = order[((np.arange(n) + 0.5) * len(order) / max(n, 1)).astype(np.int64)]
+    return out
