@@ -23,7 +23,7 @@ def judge(
 ) -> dict[str, Any]:
     """`score(bit, seed)` of one output: higher where the record is in. A sixth choose a threshold that is not given.
 
-    The exact bound judges: the weighted one says nothing at this level where n times δ is above what it may miss.
+    The exact bound judges: at this level, the weighted one is 0 for hundreds of outputs and δ = 1e-5.
     """
     rng = np.random.default_rng(seed)
     bits, seeds = rng.integers(0, 2, n), rng.integers(0, 2**31, n)

@@ -1,8 +1,8 @@
 """Opacus: ghost clipping computes norms of gradients without the gradients, and twice got them wrong.
 
-Up to 1.5.2, `make_private(grad_sample_mode="ghost", max_grad_norm=C)` uses C for the noise alone, and clips gradients to
-1. With C = 0.1, one record can move an update ten times as far as the accountant assumes. (With C above 1, there is more
-noise than needed, and no violation.)
+Up to 1.5.2, `make_private(grad_sample_mode="ghost", max_grad_norm=C)` uses C for the noise alone, and clips gradients
+to 1. With C = 0.1, one record can move an update ten times as far as the accountant assumes. (With C above 1, there is
+more noise than needed, and no violation.)
 
 Up to 1.5.3, the norm for the bias of a linear layer on [batch, time, features] is that of g gᵀ, where it should be that
 of the sum of g over time. It is too small where g is small, so a gradient that is mostly bias is hardly clipped.
