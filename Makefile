@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests docs notebook browser figures oracle benchmark soak proofs clean
+.PHONY: demo test lint types imports tests docs notebook browser figures oracle benchmark soak proofs zoo clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
@@ -74,6 +74,10 @@ proofs: $(VENV)/installed
 	$(BIN)/python tools/enumerate_exact.py
 	$(BIN)/python tools/monitoring.py --runs 1000
 	$(BIN)/python tools/clusters.py --runs 400
+
+# Bugs that were shipped, on the wheels that have them (build/zoo/), and their repaired twins
+zoo: $(VENV)/installed
+	$(BIN)/python -m zoo.shipped
 
 # pip is asked for the pinned versions of constraints.txt; the stamp is renewed when they or the package's needs change
 $(VENV)/installed: pyproject.toml constraints.txt

@@ -1,4 +1,4 @@
-"""Which adversary finds which bug: the broken pipelines of tests/pipelines/bugs.py and their correct twins, audited.
+"""Which adversary finds which bug: the broken pipelines of zoo/network.py and their correct twins, audited.
 
     python tools/which_adversary.py [--models 1000] [--only "no noise" …]
 
