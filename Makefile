@@ -75,9 +75,12 @@ proofs: $(VENV)/installed
 	$(BIN)/python tools/monitoring.py --runs 1000
 	$(BIN)/python tools/clusters.py --runs 400
 
-# Bugs that were shipped, on the wheels that have them (build/zoo/), and their repaired twins
+# Broken pipelines and their repaired twins: by the probe alone, by adversaries of growing power, and bugs that were
+# shipped, on the wheels that have them (build/zoo/). About half an hour on two cores
 zoo: $(VENV)/installed
+	$(BIN)/python -W ignore -m zoo --probe
 	$(BIN)/python -m zoo.shipped
+	$(BIN)/python -W ignore -m zoo
 
 # pip is asked for the pinned versions of constraints.txt; the stamp is renewed when they or the package's needs change
 $(VENV)/installed: pyproject.toml constraints.txt

@@ -1,8 +1,6 @@
 """The trajectory attack: losses at each iterate, by the statistic that told most on models set apart."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import epsgauge as eg
 from epsgauge.attacks.trajectory import Trajectory
 from epsgauge.games.signals import Signals
 
-PIPELINES = Path(__file__).parent / "pipelines"
 RNG = np.random.default_rng(0)
 
 
@@ -81,16 +78,14 @@ def test_a_run_without_the_channel_says_who_gives_it():
         Trajectory().scores(replace(seen, channels={"loss": seen["loss"]}))
 
 
-def test_a_rehearsal_teaches_it_to_find_noise_that_all_steps_share(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(PIPELINES), *sys.path])
+def test_a_rehearsal_teaches_it_to_find_noise_that_all_steps_share(tmp_path):
     plan = eg.Plan(
         name="same noise",
         n_models=400,
-        data="bugs:data",
-        trainer={"use": "bugs:SeedOfSteps", "path": True},
+        data="zoo.network:data",
+        trainer={"use": "zoo.network:SeedOfSteps", "path": True},
         game={"train_size": 250, "control_models": 0},
         audit={"attack": "trajectory"},
-        folder=PIPELINES,
     )
     found = eg.audit(played(plan, tmp_path / "run"))
     assert found.verdict.kind == "violation"

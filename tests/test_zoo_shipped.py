@@ -1,17 +1,13 @@
 """Shipped bugs are found on their wheels and twins are not; `make zoo` makes the environments and runs all of them."""
 
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-from zoo.shipped import environments  # noqa: E402
-from zoo.shipped.__main__ import found, summary, table  # noqa: E402
-from zoo.shipped.cases import CASES  # noqa: E402
-from zoo.shipped.one import here, run  # noqa: E402
+from zoo.shipped import environments
+from zoo.shipped.__main__ import found, summary, table
+from zoo.shipped.cases import CASES
+from zoo.shipped.one import here, run
 
 BUG = {"name": "a", "twin": False, "library": "L", "version": "1", "judged_by": "membership", "n": 9, "seconds": 1.0}
 
@@ -30,7 +26,7 @@ def test_a_bug_is_found_on_its_wheel():
 def test_a_divisor_that_depends_on_the_number_of_records(twin):
     pytest.importorskip("opacus")
     row = here("opacus-batch-size", twin=twin, seed=1)
-    assert (row["measured"], row["caught"]) == ((29.0, False) if twin else (32.0, True))
+    assert row["findings"] == ([] if twin else ["left out"])
 
 
 def test_a_wheel_that_pip_cannot_get_is_skipped_with_the_reason(tmp_path, monkeypatch):
@@ -61,8 +57,8 @@ def test_an_environment_is_made_once(tmp_path, monkeypatch):
 
 def test_what_is_printed():
     bug, twin = {**BUG, "caught": True, "bound": 2.0, "claim": 1.0}, {**BUG, "twin": True}
-    rows = [bug, {**twin, "caught": False, "measured": 1.5, "allowed": 2.0}, {**twin, "skipped": "no wheel"}]
-    assert [found(row) for row in rows] == ["ε ≥ 2.00, claimed 1.00", "1.5, allowed 2", "skipped: no wheel"]
+    rows = [bug, {**twin, "caught": False, "findings": []}, {**twin, "skipped": "no wheel"}]
+    assert [found(row) for row in rows] == ["ε ≥ 2.00, claimed 1.00", "nothing", "skipped: no wheel"]
     assert table(rows).splitlines()[1].split()[-3:] == ["9", "1.0", "yes"]
-    said = "bugs caught: 1 of 1; false alarms of twins: 0 of 1, where chance allows 0; skipped: 1"
+    said = "bugs caught: 1 of 1; false alarms of twins: 0 of 1, where chance allows 0.0001; skipped: 1"
     assert summary(rows) == said

@@ -25,7 +25,7 @@ def found(row: dict[str, Any]) -> str:
         return f"skipped: {row['skipped']}"
     if "bound" in row:
         return f"ε ≥ {row['bound']:.2f}, claimed {row['claim']:.2f}"
-    return f"{row['measured']:g}, allowed {row['allowed']:g}"
+    return ", ".join(row["findings"]) or "nothing"
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -44,7 +44,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> str:
     """How often bugs were found and twins taken for one, beside what chance allows."""
     judged = [row for row in rows if "caught" in row]
     bugs, twins = ([row for row in judged if row["twin"] is twin] for twin in (False, True))
-    by_chance = MISSES * sum("bound" in row for row in twins)
+    by_chance = MISSES * len(twins)
     return (
         f"bugs caught: {sum(row['caught'] for row in bugs)} of {len(bugs)}; false alarms of twins: "
         f"{sum(row['caught'] for row in twins)} of {len(twins)}, where chance allows {by_chance:.2g}; "

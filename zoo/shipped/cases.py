@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MISSES = 1e-4  # how often a bound by membership may be wrong
+MISSES = 1e-4  # how often a probe, or a bound by membership, may be wrong
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Case:
 CASES = {
     "opacus-ghost-norm": Case(
         module="opacus_ghost",
-        judge="by_long_records",
+        judge="on_digits",
         library="Opacus",
         reported="pull request 664",
         bug="ghost clipping clips to 1, whatever max_grad_norm is",
@@ -34,7 +34,7 @@ CASES = {
     ),
     "opacus-ghost-bias": Case(
         module="opacus_ghost",
-        judge="by_sequences",
+        judge="on_sequences",
         library="Opacus",
         reported="pull request 751",
         bug="ghost clipping takes a wrong norm for the bias of a linear layer on sequences",
@@ -44,7 +44,7 @@ CASES = {
     ),
     "opacus-batch-size": Case(
         module="opacus_batch_size",
-        judge="by_divisor",
+        judge="by_probe",
         library="Opacus",
         reported="issues 571, 819",
         bug="the sum of gradients is divided by a number that depends on how many records there are",

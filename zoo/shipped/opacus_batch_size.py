@@ -25,8 +25,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import epsgauge as eg
 from epsgauge.auditing.accounting import accountant_eps
 from epsgauge.trainers.protocol import seed_everything
-from zoo.shipped import membership
-from zoo.shipped.sensitivity import measure
+from zoo.shipped import membership, probed
 
 BATCH = 32
 N = 321
@@ -86,16 +85,8 @@ def digits() -> TensorDataset:
     return TensorDataset(torch.tensor(x[:N] / 16, dtype=torch.float32), torch.tensor(y[:N]))
 
 
-def by_divisor(twin: bool, seed: int) -> dict[str, Any]:
-    data = digits()
-    found = measure(Regression(public_size=twin), data, [data[1]], seed=seed)
-    return {
-        "judged_by": "divisor with a record left out",
-        "caught": found.divisors[0] != found.divisors[1] or found.steps[0] != found.steps[1],
-        "measured": found.divisors[1],
-        "allowed": found.divisors[0],
-        "n": 3,
-    }
+def by_probe(twin: bool, seed: int) -> dict[str, Any]:
+    return probed.judge(Regression(public_size=twin), digits(), adjacency="add-remove", seed=seed)
 
 
 def by_model(twin: bool, seed: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
 import epsgauge as eg
-from zoo.shipped.sensitivity import ALLOWED, ROUNDING, Record, measure
+from zoo.shipped import probed
 
 BATCH = 50
 TIME, FEATURES, LABELS = 16, 8, 3
@@ -102,24 +102,9 @@ def sequences() -> TensorDataset:
     return TensorDataset(torch.tensor(x, dtype=torch.float32), torch.tensor(y))
 
 
-def by_long_records(twin: bool, seed: int) -> dict[str, Any]:
-    """A record that is a hundred times as long, with each label."""
-    x = 100 * torch.ones(64)
-    return _judged(Ghost(), digits(), [(x, torch.tensor(label)) for label in range(10)], seed)
+def on_digits(twin: bool, seed: int) -> dict[str, Any]:
+    return probed.judge(Ghost(), digits(), adjacency="substitute", seed=seed)
 
 
-def by_sequences(twin: bool, seed: int) -> dict[str, Any]:
-    """A sequence of padding alone, with each label: only the bias has a gradient."""
-    x = torch.zeros(TIME, FEATURES)
-    return _judged(Ghost(sequences=True), sequences(), [(x, torch.tensor(label)) for label in range(LABELS)], seed)
-
-
-def _judged(trainer: Ghost, data: TensorDataset, records: list[Record], seed: int) -> dict[str, Any]:
-    found = measure(trainer, data, records, seed=seed)
-    return {
-        "judged_by": "sensitivity",
-        "caught": found.replaced > ALLOWED * (1 + ROUNDING),
-        "measured": round(found.replaced, 2),
-        "allowed": ALLOWED,
-        "n": 2 + len(records),
-    }
+def on_sequences(twin: bool, seed: int) -> dict[str, Any]:
+    return probed.judge(Ghost(sequences=True), sequences(), adjacency="substitute", seed=seed)

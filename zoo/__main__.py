@@ -1,0 +1,144 @@
+"""Who finds which bug: every pipeline of the zoo under the probe and under adversaries of growing power.
+
+    python -m zoo [--only "no noise" …] [--models 1000]
+    python -m zoo --probe [--seeds 20]
+
+A pipeline meets the probe, then the audit of a plan that names neither a challenge nor an attack, and, until one
+refutes its claim, adversaries who see more. With --probe it meets the probe alone; twins with so many seeds.
+Exits with 1 if the probe misses a bug or refutes a twin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import epsgauge as eg
+from epsgauge.probing.finding import LEVEL
+from epsgauge.runner.executors import InProcess
+from zoo.cases import CASES, DELTA, TRAIN_SIZE
+
+# What is added to a plan, from the weakest adversary to the strongest
+ADVERSARIES: dict[str, dict[str, Any]] = {
+    "black box": {},
+    "white box, records": {"adversary": {"sees": "updates"}},
+    "white box, gradients": {"adversary": {"preset": "white-box"}},
+    "iterates": {"trainer": {"path": True}, "audit": {"attack": "trajectory"}},
+}
+# The Opacus loops attach the watch as it is, without the model, and show no iterates.
+NOT_WITH_OPACUS = ("white box, records", "iterates")
+WORKERS = 2
+
+
+def probed(name: str, seed: int = 0) -> eg.Probe:
+    case = CASES[name]
+    module = sys.modules[case.trainer.__module__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return eg.probe(
+            case.trainer(),
+            module.data(),
+            adjacency=case.adjacency,
+            claimed_eps=case.claimed_eps,
+            delta=DELTA,
+            train_size=TRAIN_SIZE,
+            seed=seed,
+        )
+
+
+def audited(name: str, adversary: str, n_models: int) -> tuple[eg.Audit, str, float]:
+    """The audit of a pipeline under an adversary, the name of the canary, and seconds."""
+    case, changes, start = CASES[name], ADVERSARIES[adversary], time.perf_counter()
+    claim = {}
+    if case.claimed_eps is not None:
+        claim = {"claimed_eps": case.claimed_eps, "claimed_delta": DELTA, "claimed_adjacency": case.adjacency}
+    plan = eg.Plan(
+        name=name,
+        n_models=n_models,
+        data=case.data,
+        trainer={"use": case.use, **changes.get("trainer", {})},
+        game={"train_size": TRAIN_SIZE, "adjacency": case.adjacency},
+        adversary=changes.get("adversary", {}),
+        audit={**changes.get("audit", {}), **claim},
+        folder=Path(__file__).parent.parent,
+    )
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = eg.run(plan, out=Path(folder, "run"), executor=InProcess())
+        canary = run.canary["name"] if run.canary else "gradient"
+        return eg.audit(run), canary, time.perf_counter() - start
+
+
+def row(n_models: int, name: str) -> str:
+    """A line of the table; bold where the claim is refuted."""
+    case, found = CASES[name], probed(name)
+    said = ", ".join(finding.name for finding in found.refuted)
+    eps = found.accounted_eps if case.claimed_eps is None else case.claimed_eps
+    cells = [f"**{said}**, {found.seconds:.1f} s" if said else f"consistent, {found.seconds:.1f} s"]
+    for adversary in ADVERSARIES:
+        opacus = name.startswith("Opacus") and adversary in NOT_WITH_OPACUS
+        done = any("**" in cell for cell in cells[1:]) or (len(cells) > 1 and not case.bug and name != "correct")
+        if opacus or done:
+            cells.append("")
+            continue
+        try:
+            audit, canary, seconds = audited(name, adversary, n_models)
+        except eg.EpsgaugeError as error:
+            cells.append(f"not possible: {error}")
+            continue
+        verdict = audit.verdict
+        shown = f"{verdict.bound:.2f}" if verdict.kind != "inconclusive" else "inconclusive"
+        shown = f"**{shown}**" if verdict.kind == "violation" else shown
+        cells.append(f"{shown} {canary}, {seconds:.0f} s")
+    return f"| {case.meaning} | {eps:.2f} | {' | '.join(cells)} |"
+
+
+def table(n_models: int, names: list[str]) -> Iterator[str]:
+    yield f"| pipeline | claimed ε | probe | {' | '.join(ADVERSARIES)} |"
+    yield "|---" * (3 + len(ADVERSARIES)) + "|"
+    with ProcessPoolExecutor(WORKERS) as pool:
+        yield from pool.map(partial(row, n_models), names)
+
+
+def of_probe(job: tuple[str, int]) -> tuple[str, bool, str, float]:
+    found = probed(*job)
+    return job[0], bool(found.refuted), ", ".join(finding.name for finding in found.refuted), found.seconds
+
+
+def by_probe(names: list[str], n_seeds: int) -> bool:
+    """Print what the probe finds of each bug, and how often it refutes a twin; whether all is as it should be."""
+    bugs, twins = ([name for name in names if CASES[name].bug is bug] for bug in (True, False))
+    jobs = [(name, 0) for name in bugs] + [(name, seed) for name in twins for seed in range(n_seeds)]
+    with ProcessPoolExecutor(WORKERS) as pool:
+        rows = list(pool.map(of_probe, jobs))
+    for name, _, said, seconds in rows[: len(bugs)]:
+        print(f"{name:<34}{seconds:5.1f} s  {said or 'MISSED'}")
+    caught, alarms = sum(refuted for _, refuted, _, _ in rows[: len(bugs)]), [r for r in rows[len(bugs) :] if r[1]]
+    for name, _, said, _ in alarms:
+        print(f"FALSE ALARM: {name}: {said}")
+    longest = max((seconds for _, _, _, seconds in rows[: len(bugs)]), default=0.0)
+    print(f"bugs refuted: {caught} of {len(bugs)}, the longest in {longest:.1f} s")
+    expected = LEVEL * n_seeds * len(twins)
+    print(f"twins refuted: {len(alarms)} of {n_seeds * len(twins)}, where at most {expected:.2g} are expected")
+    return caught == len(bugs) and not alarms
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=1000)
+    parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES), metavar="NAME")
+    parser.add_argument("--probe", action="store_true", help="the probe alone")
+    parser.add_argument("--seeds", type=int, default=20, help="of twins, with --probe")
+    given = parser.parse_args()
+    if given.probe:
+        sys.exit(not by_probe(given.only, given.seeds))
+    for line in table(given.models, given.only):
+        print(line, flush=True)

@@ -1,0 +1,54 @@
+"""All pipelines of the zoo: those with a bug, and their repaired twins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import epsgauge as eg
+from epsgauge.auditing.accounting import accountant_eps
+from zoo import network, opacus_loops
+
+TRAIN_SIZE = 250
+DELTA = 1e-5
+
+
+@dataclass(frozen=True)
+class Case:
+    """A trainer, the neighbours of its claim, and the ε that is claimed where it is not the accountant's."""
+
+    trainer: type[Any]
+    data: str
+    bug: bool
+    adjacency: Literal["substitute", "add-remove"] = "substitute"
+    claimed_eps: float | None = None
+    said: str | None = None
+
+    @property
+    def use(self) -> str:
+        return f"{self.trainer.__module__}:{self.trainer.__name__}"
+
+    @property
+    def meaning(self) -> str:
+        return self.said or self.trainer.__doc__ or ""
+
+
+def _cases(module: Any) -> dict[str, Case]:
+    every = {**module.BUGS, **module.TWINS}
+    return {name: Case(t, f"{module.__name__}:data", bug=name in module.BUGS) for name, t in every.items()}
+
+
+def _of_other_neighbours() -> float:
+    privacy: eg.DPSGD = network.Correct().privacy(TRAIN_SIZE)
+    return round(accountant_eps(privacy, delta=DELTA, adjacency="add-remove") or 0.0, 3)
+
+
+CASES = {**_cases(network), **_cases(opacus_loops)}
+CASES["steps from the data"] = Case(network.SizeOfData, "zoo.network:data", bug=True, adjacency="add-remove")
+CASES["claim of other neighbours"] = Case(
+    network.Correct,
+    "zoo.network:data",
+    bug=True,
+    claimed_eps=_of_other_neighbours(),
+    said="the accountant's ε for adding or removing a record is claimed for replacing one",
+)
