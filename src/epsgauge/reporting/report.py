@@ -69,8 +69,8 @@ def written(source: Source, format: Format, *, claimed: float | None = None, pro
     if format not in FORMATS:
         raise InvalidInput(f"format must be one of {', '.join(FORMATS)}, but got {format!r}.")
     thing = _known(source, claimed)
-    if probe is not None and not isinstance(thing, Audit):
-        raise InvalidInput("a probe goes with the report of an audit, but this is of something else. Leave it out.")
+    if probe is not None:
+        _check_probe(thing, probe)
     if format == "json":
         more = {} if probe is None else {"probe": probe.to_json()}
         return json.dumps(json_ready(_values(thing) | more), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -106,6 +106,18 @@ def _known(source: Source, claimed: float | None) -> Audit | Comparison | Answer
         f"a report is of an audit, a comparison, intervals or a posterior, but got {type(source).__name__}. Audit a "
         "run or scores first: eg.report(eg.audit(...))."
     )
+
+
+def _check_probe(thing: Audit | Comparison | Answer, probe: Probe) -> None:
+    """It is shown beside the audit of the same training."""
+    if not isinstance(thing, Audit):
+        raise InvalidInput("a probe goes with the report of an audit, but this is of something else. Leave it out.")
+    accounted = None if thing.run is None else thing.run.privacy
+    if accounted is not None and accounted != probe.privacy:
+        raise InvalidInput(
+            f"the probe must be of the run's training, for which {accounted} is accounted, but it is of one with "
+            f"{probe.privacy}. Probe the plan of the run."
+        )
 
 
 def answer_of(
