@@ -379,3 +379,29 @@ def test_a_probe_is_kept_and_read_again(tmp_path):
     assert "sensitivity" in str(found)
     assert "<table" in found._repr_html_()
     assert repr(found).startswith("Probe(0 of 11 findings refuted")
+
+
+@pytest.mark.parametrize(("name", "refuted"), [("Jax", []), ("SameKey", ["fresh noise", "independence"])])
+def test_a_loop_in_jax(name, refuted):
+    pytest.importorskip("jax")
+    from zoo import jax_loop
+
+    found = eg.probe(getattr(jax_loop, name)(), bugs.data(), train_size=300)
+    assert [f.name for f in found.refuted] == refuted, str(found)
+    assert not [f for f in found.findings if f.result == "not tested"]
+
+
+def test_the_white_box_sees_a_loop_in_jax(tmp_path):
+    """Its arrays cannot be written, so that the loop goes on with what `watch` returns."""
+    pytest.importorskip("jax")
+    plan = eg.Plan(
+        name="jax",
+        n_models=40,
+        data="zoo.network:data",
+        trainer={"use": "zoo.jax_loop:Jax", "noise_multiplier": 0.5},
+        game={"train_size": 300, "control_models": 0},
+        adversary={"preset": "white-box"},
+        audit={"rule": "given", "threshold": 0.0},
+    )
+    scores = eg.audit(played(plan, tmp_path / "run")).judged
+    assert scores.tally.tp + scores.tally.tn > 0.75 * scores.tally.n_samples

@@ -29,8 +29,9 @@ def _inside(name: str, thing: Any, depth: int, seen: dict[int, Any]) -> Iterator
         return
     seen[id(thing)] = thing  # kept, so that no other gets its id
     if hasattr(thing, "detach") and hasattr(thing, "numpy"):
-        thing = thing.detach().cpu().numpy()
-    if isinstance(thing, np.ndarray):
+        thing = thing.detach().cpu()
+    if hasattr(thing, "__array__"):  # of torch, JAX, pandas
+        thing = np.asarray(thing)
         yield name, thing.tobytes() if thing.dtype != object else repr(thing.tolist()).encode()
         return
     for key, part in _parts(thing):
@@ -56,9 +57,8 @@ def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
         if inspect.ismethod(thing):
             yield ".__self__", thing.__self__
     else:
-        held = dict(getattr(thing, "__dict__", {}))
-        held |= {key: getattr(thing, key, None) for key in getattr(type(thing), "__slots__", ())}
-        yield from ((f".{key}", part) for key, part in held.items() if not key.startswith("_"))
+        names = [*getattr(thing, "__dict__", ()), *getattr(type(thing), "__slots__", ())]
+        yield from ((f".{key}", getattr(thing, key, None)) for key in names if not key.startswith("_"))
 
 
 def _of(cell: Any) -> Any:
