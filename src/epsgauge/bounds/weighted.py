@@ -28,6 +28,7 @@ POINTS = 32  # of the grid, at once
 # δ costs at most one of these shares of α: the first that leaves classes small enough, or the last.
 COSTS = (0.1, 0.2, 0.5)
 SMALL = 0.01  # of all bits
+MOST = 0.45  # of all bits: a class for either side
 DRAWS = (2**9, 2**11, 2**14)  # of a simulated tail: more where fewer do not decide
 AT_ONCE = 2**9
 UNSURE = 1e-4  # of α: how often the limit of a simulated tail may be too low
@@ -39,18 +40,28 @@ STREAM = 0x3E161  # of the draws here
 
 @lru_cache(maxsize=256)
 def weighted_lower_bound(guesses: Classed, *, n_bits: int, delta: float, level: float) -> float:
-    """The largest ε of the grid such that it and all before it are refuted; 0 where there is none.
+    """The largest ε of the grid such that it and all from the first one on are refuted; 0 where there is none.
 
     `n_bits` counts every fair bit of the game, guessed or not.
     """
     d, alpha = checks.one("delta", checks.delta(delta)), 1.0 - checks.level(level)
-    for start in count(0, POINTS):
+    first = _first(n_bits, d, alpha)
+    for start in count(first, POINTS):
         points: Floats = STEP * np.arange(start + 1.0, start + POINTS + 1.0)
         said = refuted(guesses, points, n_bits=n_bits, delta=d, alpha=alpha)
         n = sum(1 for _ in takewhile(bool, said))
         if n < POINTS:
             break
-    return (start + n) * STEP
+    return (start + n) * STEP if start + n > first else 0.0
+
+
+def _first(n_bits: int, delta: float, alpha: float) -> int:
+    """Points of the grid that are passed over: δ costs so much there that no class has the guesses that it needs.
+
+    That is known before any output is. Who is refuted at the first point is refuted at all smaller ε.
+    """
+    enough = max(1.0, MOST * n_bits)
+    return next(k for k in count() if _price(float(special.expit(-STEP * (k + 1))), n_bits, delta, alpha)[1] <= enough)
 
 
 def refuted(guesses: Classed, eps: Floats, *, n_bits: int, delta: float, alpha: float) -> Iterator[bool]:
