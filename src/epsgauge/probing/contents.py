@@ -51,9 +51,8 @@ def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
     elif type(thing).__module__.split(".")[0] in ("torch", "opacus"):  # an optimiser, a generator
         return
     elif inspect.isfunction(thing) or inspect.ismethod(thing):
-        names = thing.__code__.co_freevars
-        cells = getattr(thing, "__closure__", None) or ()
-        yield from ((f" uses {key}", _of(cell)) for key, cell in zip(names, cells, strict=False))
+        cells = zip(thing.__code__.co_freevars, getattr(thing, "__closure__", None) or (), strict=False)
+        yield from ((f" uses {key}", _of(cell)) for key, cell in cells)
         if inspect.ismethod(thing):
             yield ".__self__", thing.__self__
     else:

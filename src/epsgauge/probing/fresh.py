@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from epsgauge.probing.finding import SHARE, Finding, not_tested
-from epsgauge.probing.noise import ROUNDING, Drawn, least, most
+from epsgauge.probing.noise import ROUNDING, Drawn, most
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.recorder import MOST
 from epsgauge.stats.arrays import Floats
@@ -18,10 +18,11 @@ from epsgauge.stats.arrays import Floats
 UPDATES, NUMBERS = 96, 200_000
 
 
-def between(pipeline: Pipeline, base: list[Replay], found: Drawn | None) -> Finding:
+def between(pipeline: Pipeline, base: list[Replay], found: Drawn | None, *, enough: bool) -> Finding:
     """Any two updates at the same parameters differ by their noise, or by more.
 
-    Half the squared distance of two is σ² χ², or more. Two that share noise are nearer to each other.
+    Half the squared distance of two is σ² χ², or more. Two that share noise are nearer to each other. `enough` says
+    whether there is as much noise as is accounted.
     """
     name = "fresh noise"
     size = sum(math.prod(shape) for shape in base[0].shapes)
@@ -29,9 +30,9 @@ def between(pipeline: Pipeline, base: list[Replay], found: Drawn | None) -> Find
     which = [(model, step) for model, each in enumerate(base) for step in range(min(per, len(each.updates)))]
     if len(which) < 2 or size == 0:
         return not_tested(name, "No two updates could be compared.")
-    there = _there(pipeline, found)
+    there = pipeline.privacy.noise_multiplier if enough else _half(found)
     if there == 0:
-        return not_tested(name, "There is no noise that could be fresh.")
+        return not_tested(name, "There is no noise, or not enough to tell.")
     kept = np.linspace(0, size - 1, min(size, NUMBERS)).astype(np.int64)
     updates = np.array([base[model].updates[step][kept] for model, step in which], np.float64)
     updates -= updates.mean(axis=0)
@@ -46,17 +47,16 @@ def between(pipeline: Pipeline, base: list[Replay], found: Drawn | None) -> Find
         return Finding(name, "consistent", "No two updates share their noise.", rests, exact=False)
     nearest = 0.0 if nearest < ROUNDING else nearest
     where = f"{_said(*which[i])} and {_said(*which[j])}"
-    text = f"Updates that should have noise of their own share it: {where} differ by noise of at most {nearest:.2g}, "
-    return Finding(name, "refuted", text + f"and not {there:.3g}.", rests, exact=False, noise=nearest)
+    text = f"Updates that should have noise of their own share it: {where} differ by noise of at most {nearest:.2g}."
+    return Finding(name, "refuted", text, rests, exact=False, noise=nearest)
 
 
-def _there(pipeline: Pipeline, found: Drawn | None) -> float:
-    """The noise of one update: what is accounted, or what was found where that is less."""
-    accounted = pipeline.privacy.noise_multiplier
+def _half(found: Drawn | None) -> float:
+    """Of the noise that is there, which may differ from array to array: two updates that share it are nearer still."""
     if found is None or not found.alone:
-        return accounted
-    lower = least(float((found.vectors**2).sum()), found.vectors.size, SHARE)
-    return min(accounted, lower) if lower > ROUNDING else 0.0
+        return 0.0
+    there = math.sqrt(float((found.vectors**2).mean()))
+    return there / 2 if there > ROUNDING else 0.0
 
 
 def _said(model: int, step: int) -> str:

@@ -66,11 +66,6 @@ def most(squares: float, count: int, chance: float) -> float:
     return math.sqrt(squares / (2.0 * float(special.gammaincinv(count / 2.0, chance))))
 
 
-def least(squares: float, count: int, chance: float) -> float:
-    """σ is at least so much, if there is nothing but noise."""
-    return math.sqrt(squares / (2.0 * float(special.gammainccinv(count / 2.0, chance))))
-
-
 def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
     """An upper bound for the noise, as a whole and of the array of parameters that has least."""
     name, accounted = "noise", pipeline.privacy.noise_multiplier
