@@ -119,7 +119,7 @@ class Verdict:
                 found = [
                     f"Even without noise it hardly tells what a model was trained on: {self.control}.",
                     f"The adversary: {self.adversary}.",
-                    'Give it more: canaries = "auto", another attack, or a look at the updates.',
+                    "Give it more: other canaries, another attack, or a look at the updates.",
                 ]
             case "underpowered":
                 found = [

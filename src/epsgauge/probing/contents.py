@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from epsgauge.trainers.watch import Watch
+
 # No deeper, and no more items of a list: a model that holds a data set is known by its first points.
 DEEPEST, LONGEST = 8, 10_000
 
@@ -24,6 +26,8 @@ def contents(model: Any) -> dict[str, bytes]:
 def _inside(name: str, thing: Any, depth: int, seen: dict[int, Any]) -> Iterator[tuple[str, bytes]]:
     if isinstance(thing, bool | numbers.Number | str | bytes | np.generic):
         yield name, repr(thing).encode()
+        return
+    if isinstance(thing, Watch):  # what a probe itself brought along
         return
     if thing is None or id(thing) in seen or depth > DEEPEST or inspect.ismodule(thing) or inspect.isclass(thing):
         return

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from epsgauge.probing.finding import Finding, Result
+from epsgauge.probing.finding import Finding, Result, not_tested
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.trainers.protocol import knows_size
 
@@ -24,8 +24,8 @@ def empty(pipeline: Pipeline, base: list[Replay], stop: int) -> list[Finding]:
     name, rests = "empty batches", f"A training on {LEFT} records, sampled as if there were {n}."
     found = pipeline.replayed(only=LEFT, stop=stop)
     if found is None:
-        what = "The training fails on batches without records"
-    elif found.n_steps < base[0].n_steps:
+        return [not_tested(name, "The training fails on so few records, or on batches without any.")]
+    if found.n_steps < base[0].n_steps:
         what = "Steps are left out for batches without records"
     elif not all(np.isfinite(update).all() for update in found.updates):
         what = "A batch without records, or with one, gives an update of NaN"

@@ -12,55 +12,74 @@ from epsgauge.probing.finding import SHARE, Finding, not_tested
 from epsgauge.probing.noise import ROUNDING, Drawn, most
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.recorder import MOST
-from epsgauge.stats.arrays import Floats
+from epsgauge.stats.arrays import Floats, Ints
 
 # Updates that are compared with one another, and numbers of each.
-UPDATES, NUMBERS = 96, 200_000
+UPDATES, NUMBERS = 96, 50_000
 
 
-def between(pipeline: Pipeline, base: list[Replay], found: Drawn | None, *, enough: bool) -> Finding:
-    """Any two updates at the same parameters differ by their noise, or by more.
+def between(pipeline: Pipeline, base: list[Replay], late: Replay, found: Drawn | None, *, enough: bool) -> Finding:
+    """Any two updates at the same parameters differ by their noise, or by more, and so do sums of updates.
 
-    Half the squared distance of two is σ² χ², or more. Two that share noise are nearer to each other. `enough` says
-    whether there is as much noise as is accounted.
+    Half the squared distance of two is σ² χ², or more. Two that share noise are nearer to each other, and so are sums
+    where the noise of one step takes back that of another. `late` has steps of a whole training. `enough` says whether
+    first steps have as much noise as is accounted.
     """
     name = "fresh noise"
-    size = sum(math.prod(shape) for shape in base[0].shapes)
-    per = max(2, min(UPDATES, MOST // max(size, 1)) // len(base))
-    which = [(model, step) for model, each in enumerate(base) for step in range(min(per, len(each.updates)))]
-    if len(which) < 2 or size == 0:
-        return not_tested(name, "No two updates could be compared.")
     there = pipeline.privacy.noise_multiplier if enough else _half(found)
     if there == 0:
         return not_tested(name, "There is no noise, or not enough to tell.")
-    kept = np.linspace(0, size - 1, min(size, NUMBERS)).astype(np.int64)
-    updates = np.array([base[model].updates[step][kept] for model, step in which], np.float64)
-    updates -= updates.mean(axis=0)
-    squares = (updates**2).sum(axis=1)
-    half = (squares[:, None] + squares - 2 * updates @ updates.T) / 2
-    half[np.diag_indices(len(which))] = np.inf
-    i, j = divmod(int(np.argmin(half)), len(which))
-    pairs = len(which) * (len(which) - 1) // 2
-    nearest = most(max(float(half[i, j]), 0.0), len(kept), SHARE / pairs)
-    rests = f"{len(which)} updates of {len(base)} models that stand still, each with each; Gaussian noise."
+    size = sum(math.prod(shape) for shape in base[0].shapes)
+    places = np.linspace(0, size - 1, min(size, NUMBERS)).astype(np.int64)
+    per_model = max(2, min(UPDATES, MOST // max(size, 1)) // (len(base) + 1))
+    single = [one for model, each in enumerate([*base, late]) for one in _some(each, model, places, per_model)]
+    steps = min(len(each.updates) for each in base)
+    sums = [(f"the sums of {steps} updates of model {m + 1}", _sum(each, steps, places)) for m, each in enumerate(base)]
+    tests = [*_pairs(single), *(_pairs(sums) if steps > 1 else [])]
+    if not tests:
+        return not_tested(name, "No two updates could be compared.")
+    nearest, where = min((most(half, count, SHARE / len(tests)), where) for half, count, where in tests)
+    rests = (
+        f"{len(single)} updates of {len(base) + 1} models that stand still, each with each, and sums; Gaussian noise."
+    )
     if nearest >= there:
-        return Finding(name, "consistent", "No two updates share their noise.", rests, exact=False)
+        return Finding(name, "consistent", "No two updates share their noise, at any step.", rests, exact=False)
     nearest = 0.0 if nearest < ROUNDING else nearest
-    where = f"{_said(*which[i])} and {_said(*which[j])}"
-    text = f"Updates that should have noise of their own share it: {where} differ by noise of at most {nearest:.2g}."
-    return Finding(name, "refuted", text, rests, exact=False, noise=nearest)
+    text = f"Between {where} there is noise of at most {nearest:.2g} clipping norms: it is shared, taken back, or less "
+    return Finding(name, "refuted", text + "than in other steps.", rests, exact=False, noise=nearest)
+
+
+def _some(each: Replay, model: int, places: Ints, count: int) -> list[tuple[str, Floats]]:
+    """Updates of a training, the last among them."""
+    if not each.updates:
+        return []
+    which = np.unique(np.linspace(0, len(each.updates) - 1, count).astype(np.int64)).tolist()
+    names = [f"step {each.kept[i] + 1} of model {model + 1}" for i in which]
+    return [(name, each.updates[i][places].astype(np.float64)) for name, i in zip(names, which, strict=True)]
+
+
+def _sum(each: Replay, steps: int, places: Ints) -> Floats:
+    """With as much noise as one update."""
+    out: Floats = np.sum([update[places] for update in each.updates[:steps]], axis=0, dtype=np.float64)
+    return out / math.sqrt(steps)
+
+
+def _pairs(named: list[tuple[str, Floats]]) -> list[tuple[float, int, str]]:
+    """Half the squared distance of each two, of the numbers that are trained in both, how many these are, and who."""
+    out = []
+    for (a, x), (b, y) in itertools.combinations(named, 2):
+        both = (x != 0) & (y != 0)
+        if both.any():
+            out.append((float(((x - y)[both] ** 2).sum()) / 2, int(both.sum()), f"{a} and {b}"))
+    return out
 
 
 def _half(found: Drawn | None) -> float:
     """Of the noise that is there, which may differ from array to array: two updates that share it are nearer still."""
-    if found is None or not found.alone:
+    if found is None or found.mixed or not found.trained.any():
         return 0.0
-    there = math.sqrt(float((found.vectors**2).mean()))
+    there = math.sqrt(float((found.vectors[found.trained] ** 2).mean()))
     return there / 2 if there > ROUNDING else 0.0
-
-
-def _said(model: int, step: int) -> str:
-    return f"step {step + 1} of model {model + 1}"
 
 
 def within(found: Drawn | None) -> Finding:
@@ -69,16 +88,16 @@ def within(found: Drawn | None) -> Finding:
     The squared correlation of two vectors of k independent Gaussian numbers is Beta(1/2, (k − 1)/2).
     """
     name = "independence"
-    if found is None or not found.alone:
-        return not_tested(name, "The noise could not be had alone: the trainer has no switch for it.")
+    if found is None or found.mixed:
+        return not_tested(name, f"The noise could not be had alone. {'' if found is None else found.mixed}".strip())
     tests: list[tuple[float, str]] = []
-    arrays = found.arrays()
+    arrays = [vectors for vectors, _ in found.arrays()]
     for (i, a), (j, b) in itertools.combinations(enumerate(arrays), 2):
         size = min(a.shape[1], b.shape[1], NUMBERS)
         tests.append((_chance(a[:, :size], b[:, :size]), f"arrays {i + 1} and {j + 1}"))
         tests.append((_chance(a[:, -size:], b[:, -size:]), f"arrays {i + 1} and {j + 1}"))
     for i, (a, shape) in enumerate(zip(arrays, found.shapes, strict=True)):
-        if len(shape) > 1:
+        if len(shape) > 1 and a.size:
             rows = a.reshape(len(a), shape[0], -1)
             for axis, what in ((1, "rows"), (2, "columns")):
                 half = rows.shape[axis] // 2
@@ -97,6 +116,8 @@ def within(found: Drawn | None) -> Finding:
 def _chance(a: Floats, b: Floats) -> float:
     """Of a correlation at least as large in size; 1 where there are too few numbers, or no noise."""
     x, y = a.ravel(), b.ravel()
+    both = (x != 0) & (y != 0)
+    x, y = x[both], y[both]
     norms = float(x @ x) * float(y @ y)
     if len(x) < 8 or norms == 0:
         return 1.0

@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from epsgauge.probing.finding import SHARE, Finding, not_tested
 from epsgauge.probing.pipeline import Pipeline, Replay
-from epsgauge.probing.recorder import MOST
+from epsgauge.probing.recorder import MOST, Update
 from epsgauge.stats.arrays import Floats
 
 # Trainings whose first step is made twice.
@@ -26,39 +27,51 @@ class Drawn:
     """Vectors of noise, in clipping norms, and the shapes of the arrays that they are cut into."""
 
     vectors: Floats  # [K, d]
+    trained: NDArray[np.bool_]  # [K, d]: what is 0 with noise and without is not trained in that step
     shapes: list[tuple[int, ...]]
-    alone: bool  # nothing but noise is in them
+    mixed: str = ""  # why there is more than noise in them; nothing else is where this is empty
 
-    def arrays(self) -> list[Floats]:
+    def arrays(self) -> list[tuple[Floats, NDArray[np.bool_]]]:
         """[K, size] of each array."""
-        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
-        return np.split(self.vectors, ends[:-1], axis=1)
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])[:-1]
+        return list(zip(np.split(self.vectors, ends, axis=1), np.split(self.trained, ends, axis=1), strict=True))
 
 
-def drawn(pipeline: Pipeline, base: list[Replay]) -> Drawn | None:
+def drawn(pipeline: Pipeline, base: list[Replay], *, seeded: bool) -> Drawn | None:
     """The noise of first steps: with it and without, all else equal.
 
     Where the trainer has no switch for its noise, halved differences of two steps of models that stand still. What the
     batches contribute is in them, too, and can only make them larger.
     """
+    pairs: list[tuple[Update, Update]] = []
     if pipeline.quiet is None:
-        found = [
-            (a - b) / math.sqrt(2) for each in base for a, b in zip(each.updates[::2], each.updates[1::2], strict=False)
-        ]
-        return Drawn(np.array(found, np.float64), base[0].shapes, alone=False) if found else None
-    vectors: list[Floats] = []
-    for seed in range(SEEDS):
-        noisy, quiet = (pipeline.replay(seed, stop=1, quiet=without) for without in (False, True))
-        if noisy.shapes != quiet.shapes or not noisy.updates:
-            return None
-        vector = np.subtract(noisy.updates[0], quiet.updates[0], dtype=np.float64)
-        if not any(
-            np.allclose(vector, other, atol=ROUNDING) for other in vectors
-        ):  # noise that was used before is no other
-            vectors.append(vector)
-        if len(vectors) * len(vector) > MOST:
-            break
-    return Drawn(np.array(vectors), noisy.shapes, alone=True)
+        pairs = [pair for each in base for pair in zip(each.updates[::2], each.updates[1::2], strict=False)]
+        trained = [(a != 0) & (b != 0) for a, b in pairs]
+        mixed, scale = "The trainer has no switch for its noise.", math.sqrt(2)
+    else:
+        for seed in range(SEEDS):
+            noisy, quiet = (pipeline.replay(seed, stop=1, quiet=without) for without in (False, True))
+            if noisy.shapes == quiet.shapes and noisy.updates and len(pairs) * len(noisy.updates[0]) < MOST:
+                pairs.append((noisy.updates[0], quiet.updates[0]))
+        trained = [(a != 0) | (b != 0) for a, b in pairs]
+        mixed, scale = "", 1.0
+        if not seeded:
+            mixed = "Two trainings with one seed differ."
+        elif pairs and not _by_noise_alone(pipeline, pairs[0]):
+            mixed = "Without its noise the trainer does something else, too."
+    vectors = [np.subtract(a, b, dtype=np.float64) / scale for a, b in pairs]
+    fresh = [i for i, v in enumerate(vectors) if not any(np.allclose(v, w, atol=ROUNDING) for w in vectors[:i])]
+    if not fresh:
+        return None
+    return Drawn(np.array([vectors[i] for i in fresh]), np.array([trained[i] for i in fresh]), base[0].shapes, mixed)
+
+
+def _by_noise_alone(pipeline: Pipeline, pair: tuple[Update, Update]) -> bool:
+    """Whether the switch changes nothing but the noise: the difference is the same with the records turned round."""
+    turned = dict(enumerate(pipeline.members[::-1].tolist()))
+    again = [pipeline.replayed(0, put=turned, stop=1, quiet=without) for without in (False, True)]
+    updates = [each.updates[0] for each in again if each is not None and each.updates]
+    return len(updates) == 2 and bool(np.allclose(updates[0] - updates[1], pair[0] - pair[1], atol=1e-3, rtol=1e-2))
 
 
 def most(squares: float, count: int, chance: float) -> float:
@@ -66,14 +79,20 @@ def most(squares: float, count: int, chance: float) -> float:
     return math.sqrt(squares / (2.0 * float(special.gammaincinv(count / 2.0, chance))))
 
 
+def _most(vectors: Floats, trained: NDArray[np.bool_], chance: float) -> float:
+    """Of the parameters that are trained; no bound where none is."""
+    count = int(trained.sum())
+    return most(float((vectors[trained] ** 2).sum()), count, chance) if count else math.inf
+
+
 def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
     """An upper bound for the noise, as a whole and of the array of parameters that has least."""
     name, accounted = "noise", pipeline.privacy.noise_multiplier
-    if found is None or not found.vectors.size:
+    if found is None or not found.trained.any():
         return not_tested(name, "No two updates could be compared: the training makes one step, or none.")
     arrays = found.arrays()
-    whole = most(float((found.vectors**2).sum()), found.vectors.size, SHARE / 2)
-    each = [most(float((a**2).sum()), a.size, SHARE / 2 / len(arrays)) if a.size else np.inf for a in arrays]
+    whole = _most(found.vectors, found.trained, SHARE / 2)
+    each = [_most(vectors, trained, SHARE / 2 / len(arrays)) for vectors, trained in arrays]
     weakest = int(np.argmin(each))
     bound, what = whole, "The noise"
     if each[weakest] < min(UNLIKE * whole, accounted):
@@ -83,12 +102,9 @@ def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
     text = f"{what} is at most {bound:.3g} clipping norms" if bound else f"{what} is 0"
     hint = "" if bound else " (If watch is called before the noise is added, call it after.)"
     k, of = len(found.vectors), f"{len(arrays)} arrays of parameters"
-    rests = (
-        f"First steps with noise and without, {k} of each, as a whole and in {of}; Gaussian noise."
-        if found.alone
-        else f"{k} differences of two steps at the same parameters, as a whole and in {of}; Gaussian noise. "
-        "The trainer has no switch for its noise, so that what batches contribute counts as noise."
-    )
+    how = f"{k} first steps with noise and without" if pipeline.quiet is not None else f"{k} differences of two steps"
+    more = f" {found.mixed} So what batches contribute may count as noise." if found.mixed else ""
+    rests = f"{how}, as a whole and in {of}; Gaussian noise.{more}"
     if bound < accounted:
         return Finding(name, "refuted", f"{text}, where {accounted:.3g} is accounted.{hint}", rests, False, noise=bound)
     return Finding(name, "consistent", f"{text}; {accounted:.3g} is accounted.", rests, exact=False)

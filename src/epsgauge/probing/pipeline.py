@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +21,8 @@ from epsgauge.stats.arrays import Ints
 from epsgauge.trainers.known_start import knowing_start
 from epsgauge.trainers.protocol import Observer, Trainer, knows_size, seed_everything
 
+# Numbers of updates, from which on memory is cleared after each replay.
+LARGE = 10**6
 # Points on which a whole training's model is compared.
 COMPARED = 50
 
@@ -28,12 +32,16 @@ class Replay:
     """What was seen of one training; `model` is all that came out of it, where it was trained to its end."""
 
     updates: list[Update]  # in clipping norms
+    kept: list[int]  # the steps of these
     digests: list[bytes]  # of the updates of all steps
     norms: set[float]
     divisors: set[float]
     shapes: list[tuple[int, ...]]
     n_steps: int
     model: dict[str, bytes] | None
+    states: list[bytes]  # of the global generators at every step
+    unit: float  # relative rounding of an update's numbers
+    fleeting: frozenset[str] = frozenset()  # parts of the model that differ whatever the data
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +67,7 @@ class Pipeline:
         quiet: bool = False,
         stop: int | None = None,
         walk: float = 0.0,
+        keep: Sequence[int] | None = None,
     ) -> Replay:
         """Train once. `put` places points of these indices at positions of the training set; `only` so many are left.
 
@@ -71,11 +80,24 @@ class Pipeline:
             members = np.delete(members, leave_out)
         members = members[:only]
         trainer = self.quiet if quiet and self.quiet is not None else self.trainer
-        watch = Recorder(walk=walk, stop=stop)
+        watch = Recorder(walk=walk, stop=stop, keep=keep)
         self.count[0] += 1
         with users_code("the trainer"), knowing_start(), calibrated_once():
             model = self._trained(trainer, members, seed, watch)
-        return Replay(watch.updates, watch.digests, watch.norms, watch.divisors, watch.shapes, watch.n_steps, model)
+        if sum(update.size for update in watch.updates) > LARGE:
+            gc.collect()  # models of torch hold on to each other
+        return Replay(
+            updates=watch.updates,
+            kept=watch.kept,
+            digests=watch.digests,
+            norms=watch.norms,
+            divisors=watch.divisors,
+            shapes=watch.shapes,
+            n_steps=watch.n_steps,
+            model=model,
+            states=watch.states,
+            unit=watch.unit,
+        )
 
     def _trained(
         self, trainer: Trainer | Observer, members: Ints, seed: int, watch: Recorder

@@ -26,6 +26,7 @@ from epsgauge.probing.sensitivity import sensitivity
 from epsgauge.probing.spent import accounted, accounting, found_eps
 from epsgauge.probing.taking_part import taking_part
 from epsgauge.probing.whole import whole
+from epsgauge.references import users_code
 from epsgauge.stats import checks
 from epsgauge.trainers.known_start import with_known_start
 from epsgauge.trainers.protocol import (
@@ -38,8 +39,10 @@ from epsgauge.trainers.protocol import (
     without_noise,
 )
 
-# Models whose steps are compared.
-MODELS = 3
+# Models whose steps are compared, and steps of one more, from its first to its last.
+MODELS, LATE = 3, 64
+# What is seen by replacing records.
+BY_RECORDS = ("sensitivity", "one record", "sampling rate", "Poisson batches")
 
 
 def probe(
@@ -74,11 +77,12 @@ def probe(
     if not 2 <= n <= len(points):
         raise InvalidInput(f"train_size must be from 2 to the {len(points)} points of the data, but got {n}.")
     promised = _promised(made, privacy, n)
-    found = records(data, points, rng)
+    found = records(data, points, rng, n)
     others = np.setdiff1d(np.arange(len(points)), found.targets)
     members = rng.permutation(np.concatenate([found.targets, rng.permutation(others)])[:n])
     known = with_known_start(made)
-    quiet = without_noise(known, "the trainer") if has_noise_switch(known) else None
+    with users_code("the trainer without its noise"):
+        quiet = without_noise(known, "the trainer") if has_noise_switch(known) else None
     pipeline = Pipeline(known, quiet, found.points, members, promised, wanted, pipeline_seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -100,7 +104,8 @@ def probe(
 
 def _promised(trainer: Trainer | Observer, privacy: Privacy | None, n: int) -> DPSGD:
     if privacy is None and isinstance(trainer, Accountable):
-        privacy = trainer.privacy(n)
+        with users_code("privacy(n) of the trainer"):
+            privacy = trainer.privacy(n)
     if not isinstance(privacy, DPSGD):
         raise InvalidInput(
             f"a probe needs what is accounted, the rate, the noise and the steps of DP-SGD, but got {privacy!r}. "
@@ -110,7 +115,7 @@ def _promised(trainer: Trainer | Observer, privacy: Privacy | None, n: int) -> D
 
 
 def _findings(pipeline: Pipeline, found: Records) -> list[Finding]:
-    stop = steps_needed(pipeline.privacy.sample_rate)
+    stop, steps = steps_needed(pipeline.privacy.sample_rate), int(pipeline.privacy.steps)
     pipeline.replay(stop=1)  # what is imported on the way may draw numbers
     base = [pipeline.replay(model, stop=stop) for model in range(MODELS)]
     if not all(each.n_steps for each in base):
@@ -118,19 +123,28 @@ def _findings(pipeline: Pipeline, found: Records) -> list[Finding]:
             "a trainer that takes watch must call it at every step, but it was never called. Call "
             "watch(step, update, max_grad_norm=...), or optimizer.attach_step_hook(watch) with Opacus."
         )
-    of_noise = drawn(pipeline, base)
+    late = pipeline.replay(MODELS, keep=np.unique(np.linspace(0, steps - 1, LATE).astype(np.int64)).tolist())
+    seeded = pipeline.replay(0, stop=stop).digests == base[0].digests
+    of_noise = drawn(pipeline, base, seeded=seeded)
     there = noise(pipeline, of_noise)
-    out = [there, between(pipeline, base, of_noise, enough=there.result != "refuted"), within(of_noise)]
-    if pipeline.replay(0, stop=stop).digests != base[0].digests:
+    out = [there, between(pipeline, base, late, of_noise, enough=there.result != "refuted"), within(of_noise)]
+    if not seeded:
         why = "Two trainings with one seed differ: some randomness is not seeded. Derive every generator from `seed`."
-        names = ("sensitivity", "sampling rate", "Poisson batches", "steps", "bypass")
-        return [*out, *(not_tested(name, why) for name in names)]
-    seen = taking_part(pipeline, found, base, stop)
-    apart, sums = sensitivity(pipeline, found, seen), copies(pipeline, found, stop)
-    rate = sampling_rate(pipeline, seen)
-    out += [apart, rate]
-    if rate.result == "consistent":  # else it is not known how many copies are in a batch
-        out.insert(-1, one_record(pipeline, sums))
-    clipped = all(f.result != "refuted" for f in out if f.name in ("sensitivity", "one record"))
-    out += [batches(pipeline, seen, next(iter(sums.values()), None) if clipped else None), *empty(pipeline, base, stop)]
-    return [*out, *whole(pipeline, found, seen, base[0])]
+        return [*out, *(not_tested(name, why) for name in (*BY_RECORDS, "steps", "bypass"))]
+    walk = pipeline.privacy.noise_multiplier * next(iter(base[0].norms)) / next(iter(base[0].divisors))
+    seen = taking_part(pipeline, found, MODELS, stop=stop, walk=walk)
+    if seen.shifted:
+        why = (
+            "Which random numbers are drawn depends on the record: give noise, batches and layers their own generators."
+        )
+        return [*out, *(not_tested(name, why) for name in BY_RECORDS), *whole(pipeline, found, seen, walk)]
+    apart, rate, sums = (
+        sensitivity(pipeline, found, seen, walk),
+        sampling_rate(pipeline, seen),
+        copies(pipeline, found, stop),
+    )
+    one = not_tested("one record", "How many copies of a record are in a batch is not known: see the sampling rate.")
+    one = one_record(pipeline, sums) if rate.result == "consistent" else one
+    clipped = "refuted" not in (apart.result, one.result)
+    of_batches = batches(pipeline, seen, next(iter(sums.values()), None) if clipped else None)
+    return [*out, apart, one, rate, of_batches, *empty(pipeline, base, stop), *whole(pipeline, found, seen, walk)]

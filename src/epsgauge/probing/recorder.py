@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import random
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsgauge.errors import InvalidInput
 from epsgauge.stats.arrays import Floats
 from epsgauge.trainers.coordinates import numpy_of
 from epsgauge.trainers.watch import Watch
@@ -26,20 +29,25 @@ class Recorder(Watch):
     """Keeps updates, in clipping norms. The model is moved by a script in their place.
 
     `walk` is the size of the script's numbers, the same whatever the data are; with 0 the model stands still, so that
-    all steps are made at the same parameters. After `stop` steps the training ends.
+    all steps are made at the same parameters. After `stop` steps the training ends. Of the steps `keep`, or of the
+    first ones, the whole update is kept, of others a digest.
     """
 
-    def __init__(self, *, walk: float, stop: int | None) -> None:
+    def __init__(self, *, walk: float, stop: int | None, keep: Sequence[int] | None) -> None:
         self._walk, self._stop = walk, stop
+        self._keep = None if keep is None else frozenset(int(step) for step in keep)
         super().__init__()
 
     def begin(self) -> None:
         super().begin()
         self.updates: list[Update] = []
+        self.kept: list[int] = []  # the steps of these updates
         self.digests: list[bytes] = []
         self.norms: set[float] = set()
         self.divisors: set[float] = set()
         self.shapes: list[tuple[int, ...]] = []
+        self.states: list[bytes] = []
+        self.unit = 2.0**-24
 
     def _see(
         self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
@@ -47,11 +55,21 @@ class Recorder(Watch):
         self._last = -np.inf  # a second training in place of one is counted, too
         flat = np.concatenate([numpy_of(array).ravel() for array in arrays])
         self.digests.append(hashlib.blake2b(flat.tobytes(), digest_size=16).digest())
-        if not self.updates or (len(self.updates) + 1) * len(flat) <= MOST:
+        wanted = self._keep is None or self.n_steps in self._keep
+        if wanted and (not self.updates or (len(self.updates) + 1) * len(flat) <= MOST):
+            self.kept.append(self.n_steps)
             self.updates.append((flat * (divisor / max_grad_norm)).astype(np.float32))
         self.norms.add(max_grad_norm)
+        self.states.append(_state())
+        self.unit = max(self.unit, *(_unit(array) for array in arrays))
         self.divisors.add(divisor)
-        self.shapes = [tuple(array.shape) for array in arrays]
+        shapes = [tuple(array.shape) for array in arrays]
+        if self.shapes and shapes != self.shapes:
+            raise InvalidInput(
+                f"watch must be shown the same arrays at every step, but {self.shapes} became {shapes}. Show all "
+                "parameters, with zeros for those that are not trained."
+            )
+        self.shapes = shapes
         moved = self._scripted(len(flat))
         self.n_steps += 1
         if self._stop is not None and self.n_steps >= self._stop:
@@ -65,6 +83,21 @@ class Recorder(Watch):
 
     def _found(self) -> dict[str, Floats]:
         return {}
+
+
+def _state() -> bytes:
+    """Of the global generators: where it differs, other numbers were drawn on the way."""
+    _, keys, *rest = np.random.get_state()  # noqa: NPY002  a user's code may use it
+    kept = [repr(random.getstate()).encode(), np.asarray(keys).tobytes(), repr(rest).encode()]
+    if "torch" in sys.modules:
+        kept.append(sys.modules["torch"].get_rng_state().numpy().tobytes())
+    return hashlib.blake2b(b"".join(kept), digest_size=16).digest()
+
+
+def _unit(array: Any) -> float:
+    """Half the distance from 1 to the next number of such an array."""
+    name = str(array.dtype)
+    return 2.0**-8 if "bfloat16" in name else 2.0**-11 if "float16" in name else 2.0**-24
 
 
 def _written(arrays: Sequence[Any], values: Floats) -> list[Any]:

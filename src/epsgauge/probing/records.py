@@ -30,14 +30,14 @@ class Records:
     instead: Ints  # what is put in the place of each target: another record, of the same label where there are labels
 
 
-def records(raw: Any, points: Points, rng: np.random.Generator) -> Records:
-    """Those that can be made of such data; where none can, points of the data stand for them."""
+def records(raw: Any, points: Points, rng: np.random.Generator, most: int) -> Records:
+    """Those that can be made of such data, with `most` targets; where none can, points of the data stand for them."""
     n = len(points)
     try:
         view = view_of(raw)
         names, zeros, ones = canaries_of(AUTO, raw)
-    except InvalidInput:
-        some = rng.permutation(n)[: 2 * TARGETS]
+    except (InvalidInput, np.linalg.LinAlgError):  # data that have no canaries, or NaN
+        some = rng.permutation(n)[: min(2 * TARGETS, most)]
         half = len(some) // 2
         return Records(points, {f"point {i}": int(i) for i in some}, None, some[:half], some[half : 2 * half])
     crafted: dict[str, int] = {}
@@ -50,7 +50,7 @@ def records(raw: Any, points: Points, rng: np.random.Generator) -> Records:
         points = points.extended(view.write([Record((HUGE * view.x[0]).astype(view.x.dtype), _label(view, 0))]))
         spoilt = len(points)
         points = points.extended(view.write([Record(np.full_like(view.x[0], np.nan), _label(view, 0))]))
-    rows = _targets(view, rng)
+    rows = _targets(view, rng)[:most]
     start = len(points)
     points = points.extended(view.write([Record(_other(view, row), _label(view, row)) for row in rows]))
     step = max(1, n // len(view.x))  # a view of very many points has some of them

@@ -26,7 +26,7 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
     """An exact binomial lower bound, of all records together and of each."""
     name, q = "sampling rate", float(pipeline.privacy.sample_rate)
     models, targets, steps = seen.steps.shape
-    counts = seen.steps.sum(axis=(0, 2))
+    counts, direct = (which.sum(axis=(0, 2)) for which in (seen.steps, seen.direct))
     tests = [(int(counts.sum()), models * targets * steps), *((int(c), models * steps) for c in counts)]
     bounds = [_least(hits, n, SHARE / len(tests)) for hits, n in tests]
     best = int(np.argmax(bounds))
@@ -34,15 +34,10 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
     rests = f"{targets} records, each replaced in {models} trainings of {steps} steps; an exact binomial bound."
     if bounds[best] > q:
         whom = "a record" if best == 0 else "one of the records"
-        text = f"Replacing {whom} changed {hits} of {n} updates: it takes part in at least {100 * bounds[best]:.3g} %"
-        return Finding(
-            name,
-            "refuted",
-            f"{text} of the steps, where {100 * q:.3g} % is accounted.",
-            rests,
-            False,
-            rate=bounds[best],
-        )
+        text = f"Replacing {whom} changed {hits} of {n} updates: it shows in at least {100 * bounds[best]:.3g} % of the"
+        own = _least(int(direct.sum() if best == 0 else direct[best - 1]), n, SHARE / len(tests))
+        found = own if own > q else None  # else it shows by gradients of others: no accountant has a number for that
+        return Finding(name, "refuted", f"{text} steps, where {100 * q:.3g} % is accounted.", rests, False, rate=found)
     hits, n = tests[0]
     text = f"Replacing a record changed {hits} of {n} updates; {100 * q:.3g} % is accounted."
     return Finding(name, "consistent", text, rests, exact=False)
@@ -66,8 +61,9 @@ def _poisson(pipeline: Pipeline, seen: TakingPart) -> Finding:
     lengths = {length for length in (math.floor(1 / q), math.ceil(1 / q)) if 2 <= length <= steps}
     found = []
     for length in lengths:
-        rounds = seen.steps[:, :, : steps - steps % length].reshape(*seen.steps.shape[:2], -1, length).sum(axis=3)
-        once = length * q * (1 - q) ** (length - 1)
+        rounds = seen.direct[:, :, : steps - steps % length].reshape(*seen.steps.shape[:2], -1, length).sum(axis=3)
+        seen_at = min(q, 1 / length)  # a record may show in fewer steps than it takes part in
+        once = length * seen_at * (1 - seen_at) ** (length - 1)
         found.append(
             (_at_least(int((rounds == 1).sum()), rounds.size, once), int((rounds == 1).sum()), rounds.size, once)
         )
@@ -88,9 +84,10 @@ def _poisson(pipeline: Pipeline, seen: TakingPart) -> Finding:
 def _one_size(pipeline: Pipeline, sums: Floats | None) -> Finding | None:
     """Refuted where all batches have one size."""
     q, n = float(pipeline.privacy.sample_rate), len(pipeline.members)
-    if sums is None or q == 1 or not sums.min() > 0 or np.ptp(sums) > SAME * sums.max():
-        return None
     likeliest = math.floor((n + 1) * q)
+    same = min(SAME, 0.5 / max(likeliest, 1))
+    if sums is None or q == 1 or not sums.min() > 0 or np.ptp(sums) > same * sums.max():
+        return None
     chance = math.exp(
         special.gammaln(n + 1)
         - special.gammaln(likeliest + 1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.accounting import accountant_eps
@@ -12,6 +12,9 @@ from epsgauge.bounds.subsampled import least_eps
 from epsgauge.errors import MissingExtra
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.probing.finding import Finding
+
+# With so little noise, so many steps show that ε is huge, and more would take long.
+LITTLE, FEW = 0.2, 20
 
 
 def accounting(privacy: DPSGD, delta: float, adjacency: Adjacency, claimed: float) -> Finding:
@@ -50,4 +53,9 @@ def _least(privacy: DPSGD, delta: float, adjacency: Adjacency) -> float:
     if privacy.noise_multiplier == 0 or delta == 0:
         return float("inf")
     noise = max(privacy.noise_multiplier, SMALLEST)  # less noise would only spend more
-    return least_eps(replace(privacy, noise_multiplier=noise), delta=delta, adjacency=adjacency)
+    steps = min(privacy.steps, FEW) if noise < LITTLE else privacy.steps
+    while True:  # fewer steps spend less, and a number that is too large cannot be had
+        eps = least_eps(DPSGD(privacy.sample_rate, noise, steps), delta=delta, adjacency=adjacency)
+        if eps < math.inf or steps == 1:
+            return eps
+        steps = (steps + 1) // 2

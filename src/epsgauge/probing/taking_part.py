@@ -3,44 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records
 from epsgauge.stats.arrays import Ints
+
+# A record that moves an update by less than this share of the farthest that it moves any is in it by others' gradients.
+DIRECT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class TakingPart:
     """Of each model and target, in which steps it took part, and how far its replacement moved an update at most."""
 
-    steps: NDArray[np.bool_]  # [models, targets, steps]
+    steps: NDArray[np.bool_]  # [models, targets, steps]: another record gives another update
+    direct: NDArray[np.bool_]  # the same, by a gradient of its own
     places: Ints  # of the targets in the training set
     farthest: float  # in clipping norms
+    unit: float  # relative rounding of an update's numbers
+    shifted: bool  # other random numbers were drawn because of a record
 
     @property
     def first(self) -> tuple[int, int, int] | None:
         """The model, the target and the step of the earliest."""
-        if not self.steps.any():
+        if not self.direct.any():
             return None
-        model, target, step = np.nonzero(self.steps)
+        model, target, step = np.nonzero(self.direct)
         at = int(np.argmin(step))
         return int(model[at]), int(target[at]), int(step[at])
 
 
-def taking_part(pipeline: Pipeline, records: Records, base: list[Replay], stop: int) -> TakingPart:
-    """One replay for each model and target; the models stand still, so that nothing but the record differs."""
+def taking_part(pipeline: Pipeline, records: Records, models: int, *, stop: int, walk: float) -> TakingPart:
+    """One replay for each model and target; all follow one script, so that nothing but the record differs."""
+    base = [pipeline.replay(model, stop=stop, walk=walk) for model in range(models)]
     places = np.array([int(np.flatnonzero(pipeline.members == target)[0]) for target in records.targets])
-    length = min(each.n_steps for each in base)
-    steps = np.zeros((len(base), len(places), length), dtype=bool)
-    farthest = 0.0
+    moves = np.zeros((len(base), len(places), min(each.n_steps for each in base)))
+    steps, shifted = np.zeros(moves.shape, dtype=bool), False
     for model, one in enumerate(base):
         for target, (place, other) in enumerate(zip(places, records.instead, strict=True)):
-            again = pipeline.replay(model, put={int(place): int(other)}, stop=stop)
-            differs = [a != b for a, b in zip(one.digests, again.digests, strict=False)]
-            steps[model, target, : len(differs)] = differs[:length]
-            for a, b, differ in zip(one.updates, again.updates, differs, strict=False):
-                farthest = max(farthest, float(np.linalg.norm(a.astype(np.float64) - b))) if differ else farthest
-    return TakingPart(steps, places, farthest)
+            again = pipeline.replay(model, put={int(place): int(other)}, stop=stop, walk=walk)
+            shifted |= any(a != b for a, b in zip(one.states, again.states, strict=False))
+            differs = [a != b for a, b in zip(one.digests, again.digests, strict=False)][: moves.shape[2]]
+            steps[model, target, : len(differs)] = differs
+            moves[model, target] = np.where(steps[model, target], np.inf, 0.0)  # of an update that is not kept
+            for step, a, b in zip(range(moves.shape[2]), one.updates, again.updates, strict=False):
+                moves[model, target, step] = (
+                    moved_by(a.astype(np.float64), b, one.unit) if steps[model, target, step] else 0
+                )
+    seen = np.where(np.isfinite(moves), moves, 0.0)
+    direct = steps & (moves >= DIRECT * seen.max(axis=(0, 2), keepdims=True))
+    return TakingPart(steps, direct, places, float(seen.max()), base[0].unit, shifted)
+
+
+def moved_by(x: NDArray[Any], y: NDArray[Any], unit: float) -> float:
+    """How far apart two updates were at least before they were rounded."""
+    return max(0.0, float(np.linalg.norm(x - y)) - unit * float(np.linalg.norm(x) + np.linalg.norm(y)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from epsgauge.probing.finding import Finding, not_tested
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
@@ -12,12 +14,17 @@ TELLING = ("huge", "outlier (z1)", "large-norm (z1)", "mislabelled (z1)", "stran
 TRIED = 3
 
 
-def whole(pipeline: Pipeline, records: Records, seen: TakingPart, first: Replay) -> list[Finding]:
+def whole(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float) -> list[Finding]:
     """Every update is replaced by the same random one, so that two models differ only by what bypasses them."""
-    walk = pipeline.privacy.noise_multiplier * next(iter(first.norms)) / next(iter(first.divisors))
-    usual = pipeline.replay(walk=walk)
+    usual = _lasting(pipeline.replay(walk=walk), pipeline.replay(walk=walk))
     found = [_steps(pipeline, usual), _past(pipeline, records, seen, usual, walk)]
     return [*found, _left_out(pipeline, usual, walk)] if pipeline.adjacency == "add-remove" else found
+
+
+def _lasting(one: Replay, again: Replay) -> Replay:
+    """Parts of a model that differ from training to training, such as times and ids, say nothing of the data."""
+    a, b = one.model or {}, again.model or {}
+    return replace(one, fleeting=frozenset(part for part in {**a, **b} if a.get(part) != b.get(part)))
 
 
 def _steps(pipeline: Pipeline, usual: Replay) -> Finding:
@@ -45,6 +52,8 @@ def _past(pipeline: Pipeline, records: Records, seen: TakingPart, usual: Replay,
         other = pipeline.replayed(put=put, walk=walk)
         if other is None:
             continue
+        if len(usual.norms | other.norms) > 1:
+            return not_tested(name, "The clipping norm changes. If the data choose it, account for that, too.")
         tried += 1
         found = _difference(usual, other)
         rests = f"A whole training whose updates are scripted, and the same with {what}."
@@ -67,6 +76,8 @@ def _left_out(pipeline: Pipeline, usual: Replay, walk: float) -> Finding:
         return not_tested(name, "The training refuses a data set with one record less.")
     rests = "A whole training whose updates are scripted, and the same with one record left out."
     found = _difference(usual, other)
+    if found is not None and _counts(usual) == _counts(other) and _drawn_late(pipeline):
+        return not_tested(name, "The start is drawn after the batches: draw it first, or from a seed of its own.")
     if usual.divisors != other.divisors:
         sizes = " and ".join(f"{next(iter(each.divisors)):g}" for each in (usual, other))
         found = f"sums of gradients are divided by a batch size that comes from the number of records ({sizes})"
@@ -74,6 +85,17 @@ def _left_out(pipeline: Pipeline, usual: Replay, walk: float) -> Finding:
         more = "Under adding and removing that must not show: compute rate, steps and batch size from a public number."
         return Finding(name, "refuted", f"With one record less, {found}. {more}", rests)
     return Finding(name, "consistent", "With one record less, nothing changes but the updates.", rests)
+
+
+def _counts(each: Replay) -> tuple[object, ...]:
+    return each.n_steps, each.norms, each.divisors, each.shapes
+
+
+def _drawn_late(pipeline: Pipeline) -> bool:
+    """Whether a model that stands still is another one with another seed, and with one record less: only chance is."""
+    still = _lasting(pipeline.replay(), pipeline.replay())
+    other, less = pipeline.replay(1), pipeline.replayed(leave_out=len(pipeline.members) - 1)
+    return less is not None and _difference(still, less) is not None and _difference(still, other) is not None
 
 
 def _difference(one: Replay, other: Replay) -> str | None:
@@ -84,7 +106,7 @@ def _difference(one: Replay, other: Replay) -> str | None:
     if one.shapes != other.shapes:
         return "the parameters have other shapes"
     a, b = one.model or {}, other.model or {}
-    parts = [part for part in {**a, **b} if a.get(part) != b.get(part)]
+    parts = [part for part in {**a, **b} if part not in one.fleeting and a.get(part) != b.get(part)]
     if not parts:
         return None
     return f"{parts[0]} changed" + (f", and {len(parts) - 1} more of its parts" if len(parts) > 1 else "")

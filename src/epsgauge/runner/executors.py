@@ -264,8 +264,12 @@ def _plan() -> Any:
 
 def _with_plan(job: Callable[..., list[T]], *args: Any) -> list[T]:
     done = job(_plan(), *args)
-    if not gc.get_freeze_count():
-        # loky collects garbage after every job of a second or more: let it not walk through all that was imported
-        gc.collect()
-        gc.freeze()
+    _settle()
     return done
+
+
+@cache
+def _settle() -> None:
+    """Once: loky collects garbage after jobs of a second or more, and need not walk through all that was imported."""
+    gc.collect()
+    gc.freeze()
