@@ -116,6 +116,46 @@ def test_a_claim_that_does_not_follow_from_the_stated_numbers():
     assert [f.name for f in under.refuted] == ["accounting"]
 
 
+# What happens late, or over several steps
+
+
+class LateNoNoise(bugs.Correct):
+    """No noise in the last third."""
+
+    def noise_of(self, rng, step, n, shapes, seed):
+        late = step > 2 * self.steps(n) / 3
+        return [z * (not late) for z in super().noise_of(rng, step, n, shapes, seed)]
+
+
+class LateNoClip(bugs.Correct):
+    """Clipped to five times the norm in the last third."""
+
+    def sample(self, rng, y, n, step, seed):
+        self.__dict__["late"] = step > 2 * self.steps(n) / 3
+        return super().sample(rng, y, n, step, seed)
+
+    def to(self, clip, norms):
+        return super().to(clip * (5 if self.late else 1), norms)
+
+
+class TakesBack(bugs.Correct):
+    """The noise of a step takes back most of the last one's."""
+
+    def noise_of(self, rng, step, n, shapes, seed):
+        noise = super().noise_of(rng, step, n, shapes, seed)
+        before = self.__dict__.get("before") if step else None
+        self.__dict__["before"] = noise
+        return noise if before is None else [z - 0.9 * w for z, w in zip(noise, before, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("trainer", "finding"),
+    [(LateNoNoise(), "fresh noise"), (LateNoClip(), "sensitivity"), (TakesBack(), "fresh noise")],
+)
+def test_what_happens_late_or_over_several_steps(trainer, finding):
+    assert finding in [f.name for f in probed(trainer).refuted]
+
+
 # Batches without records
 
 
@@ -219,6 +259,42 @@ class Started(bugs.Correct):
         return [w.copy() for w in self.late]
 
 
+class Thaws(bugs.Correct):
+    """The last layer is frozen at first: it has neither gradients nor noise then."""
+
+    def noise_of(self, rng, step, n, shapes, seed):
+        found = super().noise_of(rng, step, n, shapes, seed)
+        self.__dict__["frozen"] = step < 8
+        return [*found[:2], *(z * (step >= 8) for z in found[2:])]
+
+    def fit(self, data, seed, n, watch=None):
+        thawing = None if watch is None else Thawing(self, watch)
+        return super().fit(data, seed, n, thawing)
+
+
+class Thawing:
+    """Shows the update as it is applied."""
+
+    def __init__(self, trainer, watch):
+        self.trainer, self.watch = trainer, watch
+
+    def __call__(self, step, update, **more):
+        kept = [*update[:2], *(u * (not self.trainer.frozen) for u in update[2:])]
+        return self.watch(step, kept, **more)
+
+
+class SubsetOfRows(bugs.Correct):
+    """Each step trains some of the numbers, which are drawn without a look at the data."""
+
+    def fit(self, data, seed, n, watch=None):
+        rng = np.random.default_rng([seed, 9])
+
+        def seen(step, update, **more):
+            return watch(step, [u * (rng.random(u.shape) < 0.5) for u in update], **more)
+
+        return super().fit(data, seed, n, None if watch is None else seen)
+
+
 class DrawsByContent(bugs.Correct):
     """How many numbers are drawn depends on the records: an augmentation of dark ones."""
 
@@ -232,7 +308,7 @@ class DrawsByContent(bugs.Correct):
         return [np.random.normal(0, self.noise_multiplier * self.clip, shape) for shape in shapes]  # noqa: NPY002
 
 
-@pytest.mark.parametrize("trainer", [Dated(), Half(), DrawnLate(), DrawsByContent()])
+@pytest.mark.parametrize("trainer", [Dated(), Half(), DrawnLate(), Thaws(), SubsetOfRows(), DrawsByContent()])
 def test_a_correct_training_of_an_odd_kind_is_not_refuted(trainer):
     found = probed(trainer, adjacency="add-remove")
     assert not found.refuted, str(found)

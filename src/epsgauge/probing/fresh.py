@@ -59,9 +59,12 @@ def _some(each: Replay, model: int, places: Ints, count: int) -> list[tuple[str,
 
 
 def _sum(each: Replay, steps: int, places: Ints) -> Floats:
-    """With as much noise as one update."""
-    out: Floats = np.sum([update[places] for update in each.updates[:steps]], axis=0, dtype=np.float64)
-    return out / math.sqrt(steps)
+    """With as much noise as one update: each number over the root of the steps in which it is trained."""
+    total, count = np.zeros(len(places)), np.zeros(len(places))
+    for update in each.updates[:steps]:
+        total += update[places]
+        count += update[places] != 0
+    return total / np.sqrt(np.maximum(count, 1))
 
 
 def _pairs(named: list[tuple[str, Floats]]) -> list[tuple[float, int, str]]:

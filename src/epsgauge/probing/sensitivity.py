@@ -18,6 +18,8 @@ ALLOWED = 2.0
 LATE = ["huge", "large-norm (z1)", "large-norm (z0)", "outlier (z1)", "opposite (z1)", "opposite (z0)"]
 # Sums in float32 are rounded.
 ROUNDING = 1e-3
+# Records of which it is seen when they take part in a whole training.
+TARGETS = 3
 Where = tuple[int, int, int | None]  # a model, a place in its training set, and a step
 
 
@@ -30,10 +32,7 @@ def sensitivity(pipeline: Pipeline, records: Records, seen: TakingPart, walk: fl
     if at is None:
         return not_tested(name, "No record that was replaced took part in a step that was seen.")
     model, target, step = at
-    first, last = (
-        (model, int(seen.places[target]), step),
-        (0, int(seen.places[0]), _last(pipeline, records, seen, walk)),
-    )
+    first, last = (model, int(seen.places[target]), step), _last(pipeline, records, seen, walk)
     far, who, tried = seen.farthest, "an ordinary record by another one", 0
     for where, names in ((first, list(records.crafted)), (last, LATE)):
         updates = _updates(pipeline, {n: records.crafted[n] for n in names if n in records.crafted}, where, walk)
@@ -50,9 +49,8 @@ def sensitivity(pipeline: Pipeline, records: Records, seen: TakingPart, walk: fl
     text = f"Replacing {who} moved an update by {far:.3g} clipping norms"
     if far > ALLOWED * (1 + ROUNDING):
         return Finding(name, "refuted", f"{text}; clipped gradients allow {ALLOWED:g}.", rests, reach=far / ALLOWED)
-    return Finding(
-        name, "consistent", f"{text}, of {ALLOWED:g} allowed.{_with_nan(pipeline, records, first, walk)}", rests
-    )
+    spoils = _with_nan(pipeline, records, first, walk)
+    return Finding(name, "consistent", f"{text}, of {ALLOWED:g} allowed.{spoils}", rests)
 
 
 def _updates(pipeline: Pipeline, crafted: dict[str, int], at: Where, walk: float) -> dict[str, Floats]:
@@ -68,12 +66,16 @@ def _updates(pipeline: Pipeline, crafted: dict[str, int], at: Where, walk: float
     return out
 
 
-def _last(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float) -> int | None:
-    """The last step of a whole training at which the first target takes part, if it was not seen before."""
-    put = {int(seen.places[0]): int(records.instead[0])}
-    one, other = (pipeline.replay(0, put=changed, walk=walk, keep=[]) for changed in (None, put))
-    steps = [i for i, (a, b) in enumerate(zip(one.digests, other.digests, strict=False)) if a != b]
-    return steps[-1] if steps and steps[-1] >= seen.steps.shape[2] else None
+def _last(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float) -> Where:
+    """The last step of a whole training at which one of some targets takes part, if it was not seen before."""
+    usual = pipeline.replay(0, walk=walk, keep=[])
+    found: Where = (0, 0, None)
+    for place, other in zip(seen.places[:TARGETS].tolist(), records.instead.tolist(), strict=False):
+        changed = pipeline.replay(0, put={place: other}, walk=walk, keep=[])
+        steps = [i for i, (a, b) in enumerate(zip(usual.digests, changed.digests, strict=False)) if a != b]
+        if steps and steps[-1] >= max(seen.steps.shape[2], (found[2] or 0) + 1):
+            found = 0, place, steps[-1]
+    return found
 
 
 def _with_nan(pipeline: Pipeline, records: Records, at: Where, walk: float) -> str:
