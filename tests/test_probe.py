@@ -223,6 +223,16 @@ class Dated(bugs.Correct):
         return model
 
 
+class Remembers(bugs.Correct):
+    """The trainer keeps a list of its trainings, and gives it to the model."""
+
+    def fit(self, data, seed, n, watch=None):
+        model = super().fit(data, seed, n, watch)
+        self.__dict__.setdefault("trained", []).append(seed)
+        model.trained = list(self.trained)
+        return model
+
+
 class Half(bugs.Correct):
     """Updates in half precision."""
 
@@ -308,7 +318,9 @@ class DrawsByContent(bugs.Correct):
         return [np.random.normal(0, self.noise_multiplier * self.clip, shape) for shape in shapes]  # noqa: NPY002
 
 
-@pytest.mark.parametrize("trainer", [Dated(), Half(), DrawnLate(), Thaws(), SubsetOfRows(), DrawsByContent()])
+@pytest.mark.parametrize(
+    "trainer", [Dated(), Remembers(), Half(), DrawnLate(), Thaws(), SubsetOfRows(), DrawsByContent()]
+)
 def test_a_correct_training_of_an_odd_kind_is_not_refuted(trainer):
     found = probed(trainer, adjacency="add-remove")
     assert not found.refuted, str(found)

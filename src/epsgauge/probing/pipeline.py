@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ class Pipeline:
         if leave_out is not None:
             members = np.delete(members, leave_out)
         members = members[:only]
-        trainer = self.quiet if quiet and self.quiet is not None else self.trainer
+        trainer = _apart(self.quiet if quiet and self.quiet is not None else self.trainer)
         watch = Recorder(walk=walk, stop=stop, keep=keep)
         self.count[0] += 1
         with users_code("the trainer"), knowing_start(), calibrated_once():
@@ -121,6 +122,14 @@ class Pipeline:
             return self.replay(seed, **how)
         except EpsgaugeError:
             return None
+
+
+def _apart(trainer: Trainer | Observer) -> Trainer | Observer:
+    """A copy where one can be had, so that what a training leaves on its trainer does not reach the next."""
+    try:
+        return copy.deepcopy(trainer)
+    except Exception:
+        return trainer
 
 
 def _seen(raw: Any) -> dict[str, bytes]:

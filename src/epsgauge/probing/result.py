@@ -14,7 +14,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD
-from epsgauge.numbers import json_ready
+from epsgauge.numbers import json_ready, number
 from epsgauge.probing.finding import LEVEL, Finding
 
 UNSEEN = (
@@ -51,9 +51,9 @@ class Probe(Printed):
             return f"{said} A probe can refute, and never verify."
         said = "Refuted: the pipeline is not what the accountant assumes."
         if self.found_eps is not None:
-            before = "" if self.accounted_eps is None else f"Accounted ε = {self.accounted_eps:.3g}; "
+            before = "" if self.accounted_eps is None else f"Accounted ε = {number(self.accounted_eps)}; "
             said += f" {before}{'w' if before else 'W'}ith what was found, the accountant would say at least "
-            said += f"{self.found_eps:.3g} (δ = {self.delta:g}, {self.adjacency})."
+            said += f"{number(self.found_eps)} (δ = {self.delta:g}, {self.adjacency})."
         return said
 
     def to_json(self) -> dict[str, Any]:
