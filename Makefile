@@ -76,7 +76,7 @@ proofs: $(VENV)/installed
 	$(BIN)/python tools/clusters.py --runs 400
 
 # Broken pipelines and their repaired twins: by the probe alone, by adversaries of growing power, and bugs that were
-# shipped, on the wheels that have them (build/zoo/). About half an hour on two cores
+# shipped, on the wheels that have them (build/zoo/). Up to an hour on two busy cores
 zoo: $(VENV)/installed
 	$(BIN)/python -W ignore -m zoo --probe
 	$(BIN)/python -m zoo.shipped

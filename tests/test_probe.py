@@ -11,7 +11,7 @@ import uuid
 
 import numpy as np
 import pytest
-from command_line import told
+from command_line import refused, told
 from scipy import stats
 from tiny_runs import played, responses, small_plan
 
@@ -525,6 +525,7 @@ def test_probe_of_a_plan(tmp_path):
     again = eg.Probe.read(out)
     assert again.found_eps == math.inf
     assert again.refuted[0].sentence.startswith("The noise is 0, where 2 is accounted.")
+    assert "folder of --out must exist" in refused("probe", file, "--out", tmp_path / "none" / "p.json")
     file.write_text(PLAN.format(trainer="Correct"))
     done = told("probe", file)
     assert done.returncode == 0, done.stderr

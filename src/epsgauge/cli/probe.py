@@ -22,16 +22,20 @@ def probe(
     as_json: AsJson = False,
 ) -> None:
     """Test noise, clipping, sampling and steps directly. Exits with 1 if they are not what is accounted."""
+    from epsgauge.errors import InvalidInput
     from epsgauge.probing.of_plan import probe_plan
     from epsgauge.reporting.probe import show
     from epsgauge.runner.plan import Plan
 
-    found = probe_plan(Plan.read(plan_file, small=small))
-    if out is not None:
-        found.save(out)
+    plan = Plan.read(plan_file, small=small)
+    if out is not None and not out.parent.is_dir():  # before the trainings, and not after
+        raise InvalidInput(f"the folder of --out must exist, but got {str(out.parent)!r}. Make it first.")
+    found = probe_plan(plan)
     if as_json:
         print_json(found.to_json())
     else:
         show(found, console())
+    if out is not None:
+        found.save(out)
     if found.refuted:
         raise typer.Exit(REFUTED)

@@ -5,18 +5,14 @@ from __future__ import annotations
 from epsgauge.probing.probe import probe
 from epsgauge.probing.result import Probe
 from epsgauge.references import beside, users_code
-from epsgauge.runner.executors import crew_for, single
+from epsgauge.runner.executors import apart
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import trainer_of
 
 
 def probe_plan(plan: Plan) -> Probe:
     """Its trainer and data, at the size of its training sets; the claim that it states, or the accountant's."""
-    crew = crew_for(plan, None, 1)
-    try:
-        return single(crew, _probed)
-    finally:
-        crew.leave(at_once=True)
+    return apart(plan, _probed)
 
 
 def _probed(plan: Plan) -> list[Probe]:

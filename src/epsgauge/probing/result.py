@@ -75,7 +75,10 @@ class Probe(Printed):
         try:
             return TypeAdapter(cls).validate_json(Path(path).read_bytes())
         except OSError as error:
-            raise InvalidInput(f"the probe {str(path)!r} could not be read: {error.strerror}.") from None
+            raise InvalidInput(
+                f"the probe {str(path)!r} could not be read: {error.strerror}. `epsgauge probe PLAN --out FILE` writes "
+                "one."
+            ) from None
         except (ValidationError, ValueError) as error:
             raise InvalidInput(
                 f"{str(path)!r} must be what `epsgauge probe --out` wrote, but it is not: {_first(error)}. Probe again."

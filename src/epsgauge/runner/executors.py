@@ -157,6 +157,15 @@ def single(crew: Crew, job: Callable[..., list[T]], *args: Any) -> T:
         ) from None
 
 
+def apart(plan: Plan, job: Callable[..., list[T]]) -> T:
+    """What one job gives in a worker process of its own, as a run would have it."""
+    crew = crew_for(plan, None, 1)
+    try:
+        return single(crew, job)
+    finally:
+        crew.leave(at_once=True)
+
+
 def results(
     crew: Crew,
     job: Callable[..., list[T]],

@@ -13,7 +13,7 @@ from epsgauge.games.roles import assign, ranked
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import beside
-from epsgauge.runner.executors import crew_for, single
+from epsgauge.runner.executors import apart
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import play, prepare, split, surveyed, table, watcher_of
 from epsgauge.stats.arrays import Floats, Ints
@@ -36,11 +36,7 @@ class Trial:
 
 def try_out(plan: Plan) -> Trial:
     """The trial in a worker process, as a run would have it."""
-    crew = crew_for(plan, None, 1)
-    try:
-        return single(crew, attempt)
-    finally:
-        crew.leave(at_once=True)
+    return apart(plan, attempt)
 
 
 def attempt(plan: Plan) -> list[Trial]:
