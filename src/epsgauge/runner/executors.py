@@ -10,12 +10,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.runner.code import Sources
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.same import Expected, checked, nothing
 from epsgauge.trainers.leaving import end_all
 
 T = TypeVar("T")
@@ -30,6 +34,7 @@ ANY_GROWTH = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 DIED_TWICE = "its worker process died twice (killed, out of memory or crashed)"
 _DEATHS = 2  # of a worker that trains one model and nothing else
 _LOST_IN_A_ROW = 8  # models, after which no other is expected to fare better
+_POLL_SECONDS = 1.0  # how often code is looked at while nothing comes
 _ORPHAN_SECONDS = 0.25  # how often a worker looks whether the process that started it is still there
 
 
@@ -47,6 +52,9 @@ class InProcess(Executor):
 
 class Crew(Protocol):
     """Who plays the models of one plan. A job is a function of the plan, further arguments and a list of indices."""
+
+    sources: Sources
+    expected: Expected  # in every process that plays
 
     @property
     def in_flight(self) -> int:
@@ -66,6 +74,8 @@ class Workers:
     """Processes of our own, made by loky when the first job comes. Each gets the plan once, whatever is in it."""
 
     def __init__(self, plan: Plan, count: int) -> None:
+        self.sources = Sources(plan)
+        self.expected = Expected(self.sources.code)
         self._payload = _pickled(plan)
         self._count = self._wanted = count
         self._pool: Any = None
@@ -103,6 +113,8 @@ class Lent:
     """The user's executor, which is theirs to start and to stop."""
 
     def __init__(self, plan: Plan, executor: Executor, count: int | None) -> None:
+        self.sources = Sources(plan)
+        self.expected = Expected(self.sources.code)
         self._plan, self._executor = plan, executor
         self._jobs: WeakSet[Future[Any]] = WeakSet()
         workers = count or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
@@ -150,11 +162,27 @@ def worker_count(plan: Plan) -> int:
 def single(crew: Crew, job: Callable[..., list[T]], *args: Any) -> T:
     """What one job gives. The plan's code is imported where models are trained, and nowhere else."""
     try:
-        return crew.submit(job, *args).result()[0]
+        found = _submitted(crew, job, *args).result()[0]
     except BrokenExecutor:
         raise EpsgaugeError(
             "a worker process died while it read the plan's code and data: it was killed, crashed or ran out of memory."
         ) from None
+    crew.sources.check()
+    return found
+
+
+def _submitted(crew: Crew, job: Callable[..., list[T]], *args: Any) -> Future[list[T]]:
+    """The job with the checks of the process that does it."""
+    return crew.submit(checked, crew.expected, job, *args)
+
+
+def confirm(crew: Crew) -> None:
+    """Look at the data a last time. Nobody can say which worker takes which job: one for each is the best there is."""
+    crew.expected = replace(crew.expected, at_the_end=True)
+    wait_for = [_submitted(crew, nothing) for _ in range(max(1, crew.in_flight // 2))]
+    for future in wait_for:
+        with suppress(BrokenExecutor):
+            future.result()
 
 
 def apart(plan: Plan, job: Callable[..., list[T]]) -> T:
@@ -176,7 +204,7 @@ def results(
     """What `job(plan, *args, indices)` gives for each batch of indices, in the order in which they are done.
 
     When a worker dies, the models that were in flight are tried again alone; `lost` makes the result of one that kills
-    its worker twice.
+    its worker twice. A result is given only if the code is what it was when the crew was made.
     """
     waiting, flying = deque(batches), dict[Future[list[T]], list[int]]()
     lost_in_a_row = 0
@@ -185,10 +213,11 @@ def results(
         while waiting and len(flying) < crew.in_flight and not suspects:
             indices = waiting.popleft()
             try:
-                flying[crew.submit(job, *args, indices)] = indices
+                flying[_submitted(crew, job, *args, indices)] = indices
             except BrokenExecutor:
                 suspects += indices
-        done = wait(flying, return_when=FIRST_COMPLETED).done if flying else set()
+        done = wait(flying, _POLL_SECONDS, FIRST_COMPLETED).done if flying else set()
+        crew.sources.check()
         for future in done:
             indices = flying.pop(future)
             try:
@@ -197,7 +226,7 @@ def results(
                 suspects += indices
             else:
                 lost_in_a_row = 0
-                yield from found
+                yield from _unchanged(crew, found)
         if not suspects:
             continue
         suspects += [index for indices in flying.values() for index in indices]
@@ -206,7 +235,7 @@ def results(
         for index in sorted(suspects):
             found = _alone(crew, job, args, index)
             lost_in_a_row = 0 if found else lost_in_a_row + 1
-            yield from found or [lost(index)]
+            yield from _unchanged(crew, found or [lost(index)])
             if lost_in_a_row == _LOST_IN_A_ROW:
                 raise EpsgaugeError(
                     f"the worker processes of {_LOST_IN_A_ROW} models in a row died. Is there enough memory? What "
@@ -215,11 +244,17 @@ def results(
         crew.replace(alone=False)
 
 
+def _unchanged(crew: Crew, found: list[T]) -> Iterator[T]:
+    for each in found:
+        crew.sources.check()  # whoever stores the one before may take a while
+        yield each
+
+
 def _alone(crew: Crew, job: Callable[..., list[T]], args: Sequence[Any], index: int) -> list[T]:
     """The result of one model in a list, which is empty if its worker died each time."""
     for _ in range(_DEATHS):
         try:
-            return crew.submit(job, *args, [index]).result()
+            return _submitted(crew, job, *args, [index]).result()
         except BrokenExecutor:
             crew.replace(alone=True)
     return []

@@ -127,6 +127,13 @@ def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str
     return entries
 
 
+def note(store: Store, text: str) -> None:
+    """Add a note, once."""
+    notes = list(store.get("notes") or [])
+    if text not in notes:
+        store.put({"notes": [*notes, text]})
+
+
 def declares(plan: Plan, fingerprint: str) -> dict[str, Any]:
     """What a plan fixes beforehand: `[audit]` with the code that it names, for this run with so many models.
 
