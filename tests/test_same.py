@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import namedtuple
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 from test_runner import PIPELINES, blobs, here, plan
 
+from epsgauge.data.content import copied
+from epsgauge.data.points import as_points
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.runner.code import CodeChanged, Sources
 from epsgauge.runner.play import prepare
@@ -198,3 +201,44 @@ def test_data_are_looked_at_again_at_the_end_however_short_the_run(monkeypatch):
     checked(planned, expected, nothing)  # too soon
     with pytest.raises(DataChanged):
         checked(planned, replace(expected, at_the_end=True), nothing)
+
+
+# items of a dataset
+
+
+def test_items_that_a_trainer_changes_in_place_are_those_of_one_model(tmp_path):
+    planned = plan(data="troubled:Items", trainer={"use": "troubled:Normalises"})
+    here(planned, tmp_path / "here")
+    for workers in (1, 2):
+        run(planned, out=tmp_path / f"{workers}", workers=workers)
+        assert blobs(tmp_path / f"{workers}") == blobs(tmp_path / "here")
+    assert not [text for text in try_out(planned).warnings if "not reproducible" in text]
+
+
+def test_copies_of_items_share_nothing_that_can_change():
+    torch = pytest.importorskip("torch")
+    Named = namedtuple("Named", "x label")
+    whole = torch.zeros(1000, 2)
+
+    class Own:
+        def __init__(self):
+            self.values = [1]
+
+    item = {"t": (whole[3], np.zeros(2)), "l": [Own(), "text", 3, None], "n": Named(np.ones(2), 1)}
+    copy = copied(item)
+    copy["t"][0][0] = copy["t"][1][0] = copy["n"].x[0] = 7
+    copy["l"][0].values.append(2)
+    copy["l"].append(4)
+    assert copy["n"].label == 1
+    assert isinstance(copy["n"], Named)
+    assert (float(whole.abs().sum()), item["t"][1].sum(), item["n"].x.sum()) == (0.0, 0.0, 2.0)
+    assert (item["l"][0].values, len(item["l"])) == ([1], 4)
+    assert copy["t"][0].untyped_storage().nbytes() == 8  # not all of which it is a part
+    assert copied(torch.zeros(2, requires_grad=True)).requires_grad
+
+
+def test_rows_of_arrays_are_copies():
+    points = as_points((np.zeros((5, 2)), np.arange(5)), "a")
+    for taken in (points.take(np.array([0, 3])), points.take(np.arange(5))):
+        for column, of in zip(taken, points.columns, strict=True):
+            assert not np.shares_memory(column, of)

@@ -27,6 +27,10 @@ class Troubled:
                 os._exit(3)
             if self.how == "interrupt":
                 raise KeyboardInterrupt
+            if self.how == "generator exit":
+                raise GeneratorExit("left")
+            if self.how == "surrogate":
+                raise RuntimeError("no file \udce9\ud800" + "x" * 100_000 + "the end")
             return self.how
         return Mean().train(data, seed=seed)
 
@@ -43,3 +47,31 @@ class Troubled:
         had = note.exists()
         note.touch()
         return had
+
+
+class Items:
+    """A map-style dataset that keeps what it gives."""
+
+    def __init__(self, n=60):
+        rng = np.random.default_rng(7)
+        self.items = [{"x": x, "more": [x.copy()]} for x in rng.normal(size=(n, 3))]
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, index):
+        return self.items[index]
+
+
+class Normalises:
+    """Changes the points that it gets in place, as preprocessing may."""
+
+    def train(self, data, *, seed):
+        for item in data:
+            item["x"] *= 1.5
+            item["more"][0] += 1.0
+            item["more"].append(0)
+        return np.mean([item["x"] for item in data], axis=0) + np.random.default_rng(seed).normal(size=3)
+
+    def losses(self, model, points):
+        return np.array([np.square(item["x"] + item["more"][0] - model).sum() for item in points])

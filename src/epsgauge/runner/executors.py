@@ -20,7 +20,7 @@ from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.runner.code import Sources
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.same import Expected, checked, nothing
-from epsgauge.trainers.leaving import end_all
+from epsgauge.trainers import leaving
 
 T = TypeVar("T")
 
@@ -282,6 +282,7 @@ def _begin(payload: bytes, parent: int) -> None:
     """Set up a worker."""
     global _payload
     _payload = payload
+    leaving.in_worker = True
     os.dup2(2, 1)  # what training code prints is no answer of ours
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes: the parent decides what it means
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -292,7 +293,7 @@ def _leave_with(parent: int) -> None:
     """End when the process that started this one is gone: killed, it cannot say so, and loky's workers would stay."""
     while os.getppid() == parent:
         time.sleep(_ORPHAN_SECONDS)
-    end_all()
+    leaving.end_all()
     os._exit(1)
 
 

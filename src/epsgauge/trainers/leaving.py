@@ -1,9 +1,11 @@
-"""What trainers have started outside their process, and how it is ended before that process ends abruptly."""
+"""Which process trainers run in, what they have started outside it, and how that is ended before an abrupt end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+# Whether this is a worker process of a run: Ctrl-C is for the one that started it, and is ignored here.
+in_worker = False
 _endings: list[Callable[[], None]] = []
 
 
@@ -16,3 +18,8 @@ def before_abrupt_end(ending: Callable[[], None]) -> Callable[[], None]:
 def end_all() -> None:
     for ending in _endings:
         ending()
+
+
+def is_users_own(error: BaseException) -> bool:
+    """Whether it is the user who interrupts, and not a training that raised what an interrupt raises."""
+    return isinstance(error, KeyboardInterrupt) and not in_worker
