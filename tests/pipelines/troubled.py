@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import threading
+from collections import deque
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +29,16 @@ class Troubled:
                 os.kill(os.getpid(), signal.SIGKILL)
             if self.how == "exit":
                 os._exit(3)
+            if self.how == "thread":
+                threading.Thread(target=threading.Event().wait).start()
+                return Mean().train(data, seed=seed)
+            if self.how == "atexit":
+                atexit.register(threading.Event().wait)
+                return Mean().train(data, seed=seed)
+            if self.how == "raise, then hang":
+                raise RuntimeError("not yet")
+            if self.how == "hang":
+                self._hang()
             if self.how == "interrupt":
                 raise KeyboardInterrupt
             if self.how == "generator exit":
@@ -32,7 +46,14 @@ class Troubled:
             if self.how == "surrogate":
                 raise RuntimeError("no file \udce9\ud800" + "x" * 100_000 + "the end")
             return self.how
+        if seed in self.seeds and self.how == "raise, then hang":
+            self._hang()
         return Mean().train(data, seed=seed)
+
+    def _hang(self):
+        """Without ever letting another thread run."""
+        Path(self.once_in, "hangs").write_text(str(os.getpid()))
+        deque(repeat(0), maxlen=0)
 
     def losses(self, model, points):
         n = len(points[0])
@@ -41,7 +62,7 @@ class Troubled:
         return Mean().losses(model, points)
 
     def _had(self, seed):
-        if not self.once_in:
+        if not self.once_in or self.how == "hang":
             return False
         note = Path(self.once_in, str(seed))
         had = note.exists()

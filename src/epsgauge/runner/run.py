@@ -19,7 +19,7 @@ from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.games.signals import Outcome
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
-from epsgauge.runner.executors import DIED_TWICE, Crew, confirm, crew_for, results, single
+from epsgauge.runner.executors import Crew, confirm, crew_for, results, single
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
@@ -153,11 +153,12 @@ def _rankings(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: 
     have = {r.index: r for r in store.rankings() if not (retry_failed and r.error)}
     missing = [i for i in range(total) if i not in have]
 
-    def lost(index: int) -> Ranking:
+    def lost(index: int, why: str) -> Ranking:
         seed = training_seed(plan.points_seed, Branch.ranking, index)
-        return Ranking(index, seed, 0.0, np.empty(0, np.int64), np.empty(0), DIED_TWICE)
+        return Ranking(index, seed, 0.0, np.empty(0, np.int64), np.empty(0), why)
 
-    for here, ranking in enumerate(results(crew, play.rank, (), [[i] for i in missing], lost), 1):
+    batches = [[i] for i in missing]
+    for here, ranking in enumerate(results(crew, play.rank, (), batches, lost, watch.waiting), 1):
         store.add_ranking(ranking)
         have[ranking.index] = ranking
         failed = sum(r.error is not None for r in have.values())
@@ -184,11 +185,11 @@ def _play(
     size = 1 if group is None else group.size
     jobs = [list(together) for _, together in groupby(indices, lambda index: index // size)]
 
-    def lost(index: int) -> Outcome:
+    def lost(index: int, why: str) -> Outcome:
         bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
-        return Outcome(index, seed, bits, pairs, 0.0, error=DIED_TWICE)
+        return Outcome(index, seed, bits, pairs, 0.0, error=why)
 
-    for here, outcome in enumerate(results(crew, play.play, (roles, group), jobs, lost), 1):
+    for here, outcome in enumerate(results(crew, play.play, (roles, group), jobs, lost, watch.waiting), 1):
         outcome = store.add(outcome)
         (done if outcome.error is None else failed).add(outcome.index)
         progress = Progress(plan.n_models, len(done), len(failed), here, clock.seconds())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+
+from epsgauge.trainers.reaper import MARK
 
 # Whether this is a worker process of a run: Ctrl-C is for the one that started it, and is ignored here.
 in_worker = False
@@ -23,3 +26,9 @@ def end_all() -> None:
 def is_users_own(error: BaseException) -> bool:
     """Whether it is the user who interrupts, and not a training that raised what an interrupt raises."""
     return isinstance(error, KeyboardInterrupt) and not in_worker
+
+
+def scratch() -> str | None:
+    """A folder that is removed with the run that this process works for; None where it works for none."""
+    folder = os.environ.get(MARK, "").rpartition(os.pathsep)[2]
+    return folder if folder and os.path.isdir(folder) else None
