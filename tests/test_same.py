@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+import socket
 import sys
 from collections import namedtuple
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
+from pathlib import Path
 
+import killing
 import numpy as np
 import pytest
 from test_runner import PIPELINES, blobs, here, plan
@@ -15,9 +20,13 @@ from test_runner import PIPELINES, blobs, here, plan
 from epsgauge.data.content import copied
 from epsgauge.data.points import as_points
 from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.games.signals import Outcome
 from epsgauge.runner.code import CodeChanged, Sources
+from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import prepare
 from epsgauge.runner.progress import Watch
+from epsgauge.runner.provenance import changes, computing
+from epsgauge.runner.resume import differs
 from epsgauge.runner.run import run
 from epsgauge.runner.same import DataChanged, Expected, OtherData, checked, nothing
 from epsgauge.runner.trial import try_out
@@ -242,3 +251,55 @@ def test_rows_of_arrays_are_copies():
     for taken in (points.take(np.array([0, 3])), points.take(np.arange(5))):
         for column, of in zip(taken, points.columns, strict=True):
             assert not np.shares_memory(column, of)
+
+
+# another machine
+
+
+def test_a_resume_that_rounds_differently_is_noted(tmp_path, monkeypatch):
+    """PyTorch without the CPU's wide instructions, as on an older CPU."""
+    torch = pytest.importorskip("torch")
+    if torch.backends.cpu.get_cpu_capability() == "DEFAULT":
+        pytest.skip("this CPU has no others")
+    planned = Plan(name="a", n_models=2, **killing.TOGETHER)
+    run(planned, out=tmp_path, workers=1)
+    assert run(planned.changed(n_models=3), out=tmp_path, workers=1).notes == []
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    replayed, surroundings = run(planned.changed(n_models=4), out=tmp_path, workers=1).notes
+    assert re.fullmatch(
+        r"Model 0 was played again when the run was resumed, and came out different, by up to \S+e-\d+ in channel "
+        r"loss, \S+ in channel reference\. The run is mixed: .* or its trainer is not reproducible\.",
+        replayed,
+    )
+    assert "torch's instructions" in surroundings
+    assert surroundings.endswith("→ DEFAULT.")
+
+
+def test_what_a_replayed_model_shows(tmp_path):
+    a_run = here(plan(2), tmp_path)
+    signals = a_run.signals()[np.array([1])]
+    same = Outcome(1, 0, np.zeros(2), np.zeros((2, 2)), 0.0, {n: v[0] for n, v in signals.channels.items()})
+    assert differs(signals, same) is None
+    less = replace(same, channels={"loss": same.channels["loss"]})
+    assert differs(signals, less).endswith("gave other channels. The run is mixed, or its trainer is not reproducible.")
+    failed = replace(same, channels=None, error="Traceback\nRuntimeError: broken")
+    assert differs(signals, failed) == (
+        "Model 1 was played again when the run was resumed, and failed: RuntimeError: broken"
+    )
+
+
+def test_sessions_that_differ_say_in_what():
+    old = {"time": "then", "computing": {"CPU": "A", "NumPy's instructions": ["AVX", "AVX2"], "settings": {"x": "1"}}}
+    new = {"time": "now", "computing": {"CPU": "B", "NumPy's instructions": ["AVX"], "settings": {}, "GPU": []}}
+    assert changes(old, new) == [
+        "Resumed on now where numbers may round differently: CPU A → B; NumPy's instructions AVX2 → none; "
+        "settings x = 1 → none."
+    ]
+    assert changes(old, {**old, "time": "later"}) == changes({}, new) == changes(old, {}) == []
+
+
+def test_what_is_recorded_names_no_host_and_no_user():
+    text = json.dumps(computing())
+    assert socket.gethostname() not in re.findall(r"[\w.-]+", text)
+    assert str(Path.home()) not in text
+    assert set(computing()) >= {"CPU", "NumPy's instructions", "BLAS", "settings", "epsgauge's code"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -27,6 +27,7 @@ from epsgauge.references import beside, search_in, users_code
 from epsgauge.runner.limit import within
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.provenance import computing
 from epsgauge.stats.arrays import Ints
 from epsgauge.trainers.known_start import with_known_start
 from epsgauge.trainers.protocol import (
@@ -66,6 +67,7 @@ class Prepared:
     privacy: Privacy | None
     notes: tuple[str, ...]
     group: Group | None  # models that are trained together
+    computing: dict[str, Any] = field(default_factory=dict)  # what rounding depends on there
 
 
 _last: tuple[Plan, Table] | None = None
@@ -282,7 +284,7 @@ def prepare(plan: Plan) -> list[Prepared]:
     if isinstance(on.trainer, Many) and (not plan.adversary.watches or takes(on.trainer.train_many, "watches")):
         group = on.trainer.group(on.points.take(np.arange(min(2, len(on.points)))), size=plan.game.train_size)
     privacy = None if plan.control else promised(plan, on.trainer)
-    return [Prepared(digest(on.keys()), privacy, tuple(notes), group)]
+    return [Prepared(digest(on.keys()), privacy, tuple(notes), group, computing())]
 
 
 def _notes_on_control(plan: Plan, on: Table) -> list[str]:

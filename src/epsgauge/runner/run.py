@@ -179,18 +179,32 @@ def _play(
     watch.stage("playing")
     done, failed = (set(store.indices(state).tolist()) for state in ("done", "failed"))
     failed -= set(indices)
+
+    def lost(index: int, why: str) -> Outcome:
+        bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
+        return Outcome(index, seed, bits, pairs, 0.0, error=why)
+
+    def played(jobs: list[list[int]]) -> Iterator[Outcome]:
+        return results(crew, play.play, (roles, group), jobs, lost, watch.waiting)
+
+    if done:
+        _compare(store, plan, next(played([[min(done)]])))
     watch.started(Run.open(folder), len(indices))
     clock = Clock()
 
     size = 1 if group is None else group.size
     jobs = [list(together) for _, together in groupby(indices, lambda index: index // size)]
 
-    def lost(index: int, why: str) -> Outcome:
-        bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
-        return Outcome(index, seed, bits, pairs, 0.0, error=why)
-
-    for here, outcome in enumerate(results(crew, play.play, (roles, group), jobs, lost, watch.waiting), 1):
+    for here, outcome in enumerate(played(jobs), 1):
         outcome = store.add(outcome)
         (done if outcome.error is None else failed).add(outcome.index)
         progress = Progress(plan.n_models, len(done), len(failed), here, clock.seconds())
         watch.finished_one(outcome, progress)
+
+
+def _compare(store: Store, plan: Plan, again: Outcome) -> None:
+    """Note where a model that the store has comes out different now; the run goes on all the same."""
+    signals = store.signals(plan.game)
+    text = resume.differs(signals[signals.models == again.index], again)
+    if text is not None:
+        resume.note(store, text)
