@@ -46,11 +46,9 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
 
 
-def a_run(folder: Path, n_models: int = 40) -> Path:
+def a_run(folder: Path, name: str = "a") -> Path:
     """A run with everything in its store: models done and failed, a rehearsal, a control, declarations and looks."""
-    plan = eg.Plan(
-        name="a", n_models=n_models, data=table, trainer=Noisy(), game={"train_size": 10, "reference_size": 19}
-    )
+    plan = eg.Plan(name=name, n_models=40, data=table, trainer=Noisy(), game={"train_size": 10, "reference_size": 19})
     done = eg.run(plan, out=folder, executor=InProcess())
     eg.audit(done)
     eg.run(plan.with_audit(delta=1e-6), out=folder, executor=InProcess())

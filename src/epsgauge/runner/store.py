@@ -334,12 +334,13 @@ class Store:
     def signals(self, game: GameSettings, *, rehearsal: bool = False) -> Signals:
         """What was seen of all models that are done, or of those of the rehearsal."""
         m, layout = game.pairs_per_model, self.layout()
+        sizes = (m, 16 * m, 0 if layout is None else layout.size)
         index, bits, pairs, signals = list[int](), bytearray(), bytearray(), bytearray()
         for row in self._database.rows(REHEARSALS if rehearsal else MODELS, "done"):
             if layout is None:
                 raise damaged(self.file, "it does not say which channels it has")
             index.append(row[0])
-            for held, blob, size in zip((bits, pairs, signals), row[-3:], (m, 16 * m, layout.size), strict=True):
+            for held, blob, size in zip((bits, pairs, signals), row[-3:], sizes, strict=True):
                 if not isinstance(blob, bytes) or len(blob) != size:
                     raise damaged(self.file, "the signals of a model have the wrong length")
                 held += blob
