@@ -42,6 +42,9 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
             raise InvalidInput(
                 f"{name} must have an array {needed}, but has: {', '.join(found) or 'none'}.{nearest(needed, found)}"
             )
+    for key in (*COLUMNS, *STATED):
+        if found.count(key) > 1:
+            raise InvalidInput(f"{name} must have one array {key}, but has {found.count(key)}.")
     for key, column in columns.items():
         _check(key, column, name)
     return columns, stated
