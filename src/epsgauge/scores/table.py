@@ -230,10 +230,7 @@ def _bits(value: ArrayLike) -> Ints:
 
 
 def _finite(value: ArrayLike) -> Floats:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        return checks.numbers("score", value)  # which says what is wrong
+    array = checks.floats("score", value)
     bad = ~np.isfinite(array)
     if bad.any() and array.ndim == 1:
         row = int(np.flatnonzero(bad)[0])
