@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,16 @@ def read(
     }
     rows = None if models is None else checked_models(models)
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
-    raw = _bytes(path, name)
-    columns, stated = KINDS.get(Path(path).suffix.lower(), text).parse(raw, name)
+    try:
+        return _read(path, name, passed, rows)
+    except MemoryError:
+        raise InvalidInput(
+            f"{name} does not fit into memory. Judge it on a machine with more, or fewer rows."
+        ) from None
+
+
+def _read(path: str | os.PathLike[str], name: str, passed: Mapping[str, str | None], rows: Models | None) -> Scores:
+    columns, stated = KINDS.get(Path(path).suffix.lower(), text).parse(_bytes(path, name), name)
     said = {key: _agreed(key, passed[key], stated.get(key), name) for key in STATED}
     if said["adjacency"] is None:
         raise InvalidInput(

@@ -13,6 +13,7 @@ import numpy as np
 
 from epsgauge.errors import InvalidInput
 from epsgauge.references import nearest
+from epsgauge.scores.size import Size
 from epsgauge.scores.table import COLUMNS, NEEDED, NUMBERS, TEXTS, WHOLE
 
 MARK = "# epsgauge scores"
@@ -43,6 +44,11 @@ def render(columns: dict[str, Any], stated: dict[str, str]) -> bytes:
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
     return out.getvalue().encode()
+
+
+def inside(raw: bytes) -> list[Size]:
+    """The rows and bytes of its columns."""
+    return [(raw.count(b"\n"), len(raw))]
 
 
 def _decoded(raw: bytes, name: str) -> str:
@@ -169,7 +175,7 @@ def _cell(cell: str, column: str, where: str) -> float:
 
 
 def _refuse(where: str, column: str, rule: str, cell: str) -> NoReturn:
-    raise InvalidInput(f"{where}: {column} must be {rule}, but got {cell!r}.")
+    raise InvalidInput(f"{where}: {column} must be {rule}, but got {cell[:80]!r}.")
 
 
 def _number(cell: str) -> float | None:
