@@ -65,7 +65,7 @@ def declaration_of(path: str | os.PathLike[str]) -> Declaration:
         content, digest = held["declared"], str(held["digest"])
     except OSError as error:
         raise InvalidInput(f"{path} could not be read: {error.strerror}. `epsgauge declare` writes one.") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise unknown from None
     if digest_of(content) != digest:
         raise InvalidInput(

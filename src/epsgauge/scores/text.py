@@ -82,7 +82,10 @@ def _head(stream: io.StringIO, name: str) -> tuple[dict[str, str], list[str], in
                         "header."
                     )
         elif line.strip():
-            header = [cell.strip() for cell in next(csv.reader([line]))]
+            try:
+                header = [cell.strip() for cell in next(csv.reader([line]))]
+            except csv.Error as error:
+                raise InvalidInput(f"{name}, line {number}: not CSV: {error}.") from None
             _check_header(header, name)
             return stated, header, number
     raise InvalidInput(f"{name} is empty. Write a header with the columns bit and score, and one row for each guess.")
