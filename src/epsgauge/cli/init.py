@@ -10,6 +10,7 @@ import typer
 
 from epsgauge.cli.terminal import AsJson, print_json
 from epsgauge.errors import InvalidInput
+from epsgauge.files import create
 
 
 def init(
@@ -36,7 +37,7 @@ def init(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in templates:
-            (folder / file.name).write_bytes(file.read_bytes())
+            create(folder / file.name, file.read_bytes())
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror}.") from None
     if as_json:

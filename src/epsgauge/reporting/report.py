@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
 from epsgauge.errors import InvalidInput
+from epsgauge.files import replace
 from epsgauge.methods.intervals import Intervals
 from epsgauge.numbers import json_ready
 from epsgauge.probing.result import Probe
@@ -40,7 +41,7 @@ def report(
     kind = checked(target, format)
     text = written(source, kind, claimed=claimed, probe=probe)
     try:
-        target.write_text(text, encoding="utf-8")
+        replace(target, text)
     except OSError as error:
         raise InvalidInput(f"the report could not be written to {str(target)!r}: {error.strerror}.") from None
     return target

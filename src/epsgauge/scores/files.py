@@ -12,6 +12,7 @@ import numpy as np
 
 from epsgauge.adjacency import checked
 from epsgauge.errors import InvalidInput
+from epsgauge.files import replace
 from epsgauge.scores import archive, parquet, text
 from epsgauge.scores.said import OPTION, Models, checked_bits, checked_models
 from epsgauge.scores.table import COLUMNS, Scores
@@ -60,7 +61,7 @@ def write(scores: Scores, path: str | os.PathLike[str]) -> None:
         raise InvalidInput(f"scores are written to a .csv, a .npz or a .parquet file, but got {os.fspath(path)}.")
     columns = {name: getattr(scores, name) for name in COLUMNS if getattr(scores, name) is not None}
     try:
-        _replace(file, kind.render(columns, _known(scores)))
+        replace(file, kind.render(columns, _known(scores)))  # one that is cut short would be a smaller audit
     except OSError as error:
         raise InvalidInput(f"{os.fspath(path)} cannot be written: {error.strerror}.") from None
 
@@ -117,13 +118,3 @@ def _with_models(columns: dict[str, Any], rows: Models | None, name: str) -> dic
             "model."
         )
     return {"model": np.arange(n), "pair": np.zeros(n, np.int64), **columns}
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """All or nothing: a file that was cut short would read as a smaller audit."""
-    spare = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        spare.write_bytes(content)
-        os.replace(spare, file)
-    finally:
-        spare.unlink(missing_ok=True)
