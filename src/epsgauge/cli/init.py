@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from epsgauge.cli.terminal import AsJson, print_json
+from epsgauge.cli.terminal import AsJson, print_json, say
 from epsgauge.errors import InvalidInput
 from epsgauge.files import create
 
@@ -43,6 +43,6 @@ def init(
     if as_json:
         print_json({"folder": str(folder), "files": [file.name for file in templates]})
         return
-    typer.echo(f"wrote {', '.join(file.name for file in templates)} into {folder}")
+    say(f"wrote {', '.join(file.name for file in templates)} into {folder}")
     plan = folder / "plan.toml"
-    typer.echo(f"next: epsgauge check {plan} --try\n      epsgauge run {plan} --out runs/mine")
+    say(f"next: epsgauge check {plan} --try", f"      epsgauge run {plan} --out runs/mine")

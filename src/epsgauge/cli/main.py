@@ -29,6 +29,7 @@ from epsgauge.cli.size import size
 from epsgauge.cli.status import status
 from epsgauge.cli.view import view
 from epsgauge.errors import EpsgaugeError
+from epsgauge.plain import block
 
 app = typer.Typer(
     name="epsgauge",
@@ -97,7 +98,7 @@ def main() -> None:
         if type(error).__name__ == "Abort":
             sys.exit(130)
         if not hasattr(error, "format_message"):  # a mistake of ours: shown whole, and not with the exit code of a gate
-            traceback.print_exc()
+            typer.echo(block(traceback.format_exc()), err=True)
             sys.exit(2)
         sentence = error.format_message()
         if sentence.startswith("Usage:"):  # no command was given: this is the help
@@ -107,5 +108,5 @@ def main() -> None:
 
 
 def _fail(sentence: str) -> NoReturn:
-    typer.echo(f"error: {sentence}", err=True)
+    typer.echo(block(f"error: {sentence}"), err=True)
     sys.exit(2)

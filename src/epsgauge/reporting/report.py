@@ -13,6 +13,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.files import replace
 from epsgauge.methods.intervals import Intervals
 from epsgauge.numbers import json_ready
+from epsgauge.plain import spelled
 from epsgauge.probing.result import Probe
 from epsgauge.reporting import contents, estimate, record
 from epsgauge.reporting.estimate import Answer
@@ -74,7 +75,8 @@ def written(source: Source, format: Format, *, claimed: float | None = None, pro
         _check_probe(thing, probe)
     if format == "json":
         more = {} if probe is None else {"probe": probe.to_json()}
-        return json.dumps(json_ready(_values(thing) | more), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        values = json_ready(_values(thing) | more)
+        return spelled(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
     if isinstance(thing, Audit):
         said = contents.of_audit(thing, probe)
     elif isinstance(thing, Comparison):

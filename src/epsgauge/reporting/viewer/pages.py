@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from epsgauge.errors import EpsgaugeError
 from epsgauge.figures import css
+from epsgauge.plain import block
 from epsgauge.reporting.viewer import calculator, upload
 from epsgauge.reporting.viewer.explore import Moved
 from epsgauge.reporting.viewer.render import page
@@ -161,7 +162,8 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    traceback.print_exception(error, file=sys.stderr)  # a mistake of ours: shown whole, in the terminal alone
+    # a mistake of ours: shown whole, in the terminal alone
+    sys.stderr.write(block("".join(traceback.format_exception(error))) + "\n")
     return _sentence(request, f"The viewer failed ({type(error).__name__}). The terminal says more.", 500)
 
 
