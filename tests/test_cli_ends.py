@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import refused
+from tiny_runs import TEXT
 
 from epsgauge.cli import estimate
+from epsgauge.runner.view import Run
 from epsgauge.scores.table import Scores
 
 SIZE = ("size", "--delta", "1e-5", "--accuracy", "0.7", "--half-width", "0.5")
@@ -56,6 +58,24 @@ def test_a_closed_stream_is_no_traceback(closed, code):
     command = " ".join([sys.executable, "-m", "epsgauge", *SIZE, closed])
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell that closes streams")
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
+def test_workers_do_without_streams(closed, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(TEXT.format(name="a", n_models=70, eps=1.0, m=1, attack="percentile", challenge=""))
+    command = f"{sys.executable} -m epsgauge run {path} --out {tmp_path / 'run'} --workers 2 {closed}"
+    assert subprocess.run(command, shell=True, capture_output=True, text=True).returncode == 0
+    assert Run.open(tmp_path / "run").n_done == 70
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell that closes streams")
+def test_a_closed_standard_input_is_empty():
+    command = f"{sys.executable} -m epsgauge scores - --adjacency substitute <&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: standard input is empty. Write a header")
 
 
 def test_no_file_takes_the_place_of_a_closed_stream(tmp_path):

@@ -1,4 +1,4 @@
-"""Standard output and error as a shell hands them over: closed, of an old encoding, or a pipe whose reader leaves."""
+"""The streams as a shell hands them over: closed, of an old encoding, or a pipe whose reader leaves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def prepare() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # workers have these streams too
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (until the command ends)
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = getattr(sys, name)
         if stream is None:
