@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
     if not len(columns["score"]):
         raise InvalidInput(f"{name} has columns and no rows. Give one row for each guess.")
     kept = file.schema_arrow.metadata or {}
+    _check_stated(raw, name)
     return columns, {key: kept[name].decode(errors="replace") for key, name in STATED.items() if name in kept}
 
 
@@ -88,6 +90,16 @@ def _check_names(found: list[str], name: str) -> None:
     for column in COLUMNS:
         if found.count(column) > 1:
             raise InvalidInput(f"{name} must have one column {column}, but has {found.count(column)}.")
+
+
+def _check_stated(raw: bytes, name: str) -> None:
+    """A footer can have a key twice, and Arrow shows the first; after the key come a mark, a length and the value."""
+    footer = raw[-8 - int.from_bytes(raw[-8:-4], "little") : -8]
+    for key, stored in STATED.items():
+        values = dict.fromkeys(re.findall(re.escape(stored) + rb"\x18[\x00-\x7f]([\w-]*)", footer))
+        if len(values) > 1:
+            said = " and also ".join(f"{key}={value.decode()}" for value in values)
+            raise InvalidInput(f"{name} says {said} in its metadata. Write it again with the one that holds.")
 
 
 def _array(column: Any, kind: str, name: str, pa: Any) -> Any:
