@@ -27,6 +27,7 @@ from epsgauge.cli.run import run
 from epsgauge.cli.scores import scores
 from epsgauge.cli.size import size
 from epsgauge.cli.status import status
+from epsgauge.cli.verify import verify
 from epsgauge.cli.view import view
 from epsgauge.errors import EpsgaugeError
 from epsgauge.plain import block
@@ -46,6 +47,7 @@ GROUPS = (
     probe,
     run,
     status,
+    verify,
     audit,
     report,
     compare,
