@@ -70,6 +70,10 @@ def test_a_run_of_others(runs, command):
         assert "[/x][bold red]:smile:" in said  # no markup
 
 
+def test_whether_it_is_intact(runs):
+    assert not ACTS.search(told("verify", runs / "a").stdout)
+
+
 def test_several_runs(runs, tmp_path):
     out = ask("compare", runs / "a", runs / "b", "--figure", tmp_path / "a.svg", "--report", tmp_path / "a.md")
     assert not [line for line in out.splitlines() if line.startswith("forged")]
