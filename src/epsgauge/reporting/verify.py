@@ -15,7 +15,7 @@ def show(found: Verified, console: Console) -> None:
     """Print each check, and what follows."""
     for check in found.checks:
         text = Text("" if check.intact else "damaged. ", style="bold red")
-        text.append(check.sentence, style="" if check.intact else "red")
+        text.append(layout.said(check.sentence, "" if check.intact else "red"))
         console.print(layout.hanging(f"{check.name:<{HEAD}}", text, "dim"))
     console.print()
     said = Text("intact", style="bold green") if found.intact else Text("not what was written", style="bold red")
