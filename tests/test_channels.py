@@ -140,3 +140,18 @@ def test_numbers_of_any_kind_are_channels():
     found = checked_channels({"loss": torch.tensor([1.0, 2.0], requires_grad=True), "count": 3}, 2)
     assert found["loss"].tolist() == [1.0, 2.0]
     assert (found["count"].shape, found["count"].dtype) == ((), np.float64)
+    one = torch.tensor(3.0, requires_grad=True)
+    assert checked_channels([one, one * 2], 2)["loss"].tolist() == [3.0, 6.0]
+    assert checked_channels(torch.tensor([1.0, 2.0], dtype=torch.bfloat16), 2)["loss"].tolist() == [1.0, 2.0]
+    assert checked_channels(np.ma.array([1.0, 2.0]), 2)["loss"].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("raw", [np.array([1 + 2j, 3]), [np.complex64(1), 2.0], {"loss": [1.0, 2.0], "extra": 1j}])
+def test_complex_numbers_do_not_lose_a_part(raw):
+    with pytest.raises(InvalidInput, match=r"but got complex numbers. Give their real part, or the parts as two chann"):
+        checked_channels(raw, 2)
+
+
+def test_numbers_that_are_masked_are_refused():
+    with pytest.raises(InvalidInput, match=r"must be whole arrays, but 1 numbers of one are masked"):
+        checked_channels(np.ma.array([1.0, 2.0], mask=[True, False]), 2)

@@ -391,6 +391,23 @@ def test_an_interrupt_in_this_process_is_no_failed_model(tmp_path):
     assert (Run.open(tmp_path).n_done, Run.open(tmp_path).n_failed) == (2, 0)
 
 
+@pytest.mark.parametrize(
+    ("how", "words"), [("interrupt", "KeyboardInterrupt"), ("generator exit", "GeneratorExit: left")]
+)
+def test_what_a_training_raises_in_a_worker_is_a_failed_model(tmp_path, how, words):
+    """Ctrl-C does not reach a worker: an interrupt there is the trainer's own."""
+    a_run = run(troubled(how, [2]), out=tmp_path, workers=1)
+    assert (a_run.n_done, [failure.index for failure in a_run.failed]) == (5, [2])
+    assert a_run.failed[0].error.endswith(words)
+
+
+def test_any_text_of_an_error_can_be_stored(tmp_path):
+    (failure,) = here(troubled("surrogate", [2]), tmp_path).failed
+    assert "no file \\udce9\\ud800xxx" in failure.error
+    assert failure.error.endswith("the end")
+    assert len(failure.error) < 20_010
+
+
 def test_an_object_that_cannot_be_sent_to_a_worker_is_a_sentence(tmp_path):
     @dataclass
     class Locked:

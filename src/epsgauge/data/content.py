@@ -1,7 +1,8 @@
-"""A digest of a point's content, so that equal points are known wherever they stand."""
+"""A point's content: its digest, so that equal points are known wherever they stand, and copies of it."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Mapping
 from typing import Any
@@ -43,7 +44,7 @@ def _feed(state: Any, item: Any) -> None:
         for part in item:
             _feed(state, part)
     elif isinstance(item, (str, bytes)):
-        raw = item.encode() if isinstance(item, str) else item
+        raw = item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item
         state.update(f"t{len(raw)}:".encode() + raw)
     elif hasattr(item, "__array__") or isinstance(item, (int, float, bool, np.generic)):
         array = np.ascontiguousarray(item.detach().cpu().numpy() if hasattr(item, "detach") else item)
@@ -52,3 +53,23 @@ def _feed(state: Any, item: Any) -> None:
         state.update(f"{array.shape}{array.dtype.kind}".encode() + array.tobytes())
     else:
         raise InvalidInput(f"points of data must be numbers, text or arrays, but got {type(item).__name__}.")
+
+
+_UNCHANGING = (str, bytes, int, float, complex, bool, type(None), np.generic)
+
+
+def copied(item: Any) -> Any:
+    """An item of a dataset for a trainer to change as it likes, without any other model's seeing it."""
+    if isinstance(item, _UNCHANGING):
+        return item
+    if type(item) in (tuple, list):
+        return type(item)(copied(part) for part in item)
+    if type(item) is dict:
+        return {name: copied(part) for name, part in item.items()}
+    if isinstance(item, tuple) and hasattr(item, "_fields"):  # a named tuple
+        return type(item)(*(copied(part) for part in item))
+    if isinstance(item, np.ndarray):
+        return item.copy()
+    if hasattr(item, "detach"):  # a tensor; deepcopy would copy all of which it may be a part
+        return item.detach().clone().requires_grad_(item.requires_grad)
+    return copy.deepcopy(item)

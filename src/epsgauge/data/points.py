@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from epsgauge.data.content import SIZE, row_keys, thing_key
+from epsgauge.data.content import SIZE, copied, row_keys, thing_key
 from epsgauge.errors import InvalidInput
 from epsgauge.stats.arrays import Ints
 
@@ -39,7 +39,7 @@ class Arrays:
         return len(self.columns[0])
 
     def take(self, indices: Ints) -> tuple[NDArray[Any], ...]:
-        return tuple(column[indices] for column in self.columns)
+        return tuple(column[indices] for column in self.columns)  # copies, as always with an array of indices
 
     def keys(self) -> Keys:
         return row_keys(self.columns)
@@ -69,6 +69,10 @@ class Mapped:
         return len(self.dataset) + len(self.extra)
 
     def __getitem__(self, index: int) -> Any:
+        """A copy: what a trainer changes in place is no other model's."""
+        return copied(self._item(index))
+
+    def _item(self, index: int) -> Any:
         inside = index < len(self.dataset)
         return self.dataset[index] if inside else self.extra[index - len(self.dataset)]
 
@@ -80,7 +84,7 @@ class Mapped:
         return Subset(self, [int(i) for i in indices])  # type: ignore[arg-type]
 
     def keys(self) -> Keys:
-        return np.array([thing_key(self[i]) for i in range(len(self))], dtype=f"S{2 * SIZE}")
+        return np.array([thing_key(self._item(i)) for i in range(len(self))], dtype=f"S{2 * SIZE}")
 
     def extended(self, more: Any) -> Mapped:
         return Mapped(self.dataset, (*self.extra, *more))

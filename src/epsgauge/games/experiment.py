@@ -17,8 +17,11 @@ from epsgauge.games.seeds import Branch, Stream, generator, training_seed
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome, sketch
 from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.trainers.leaving import is_users_own
 from epsgauge.trainers.protocol import Group, Many, Observer, Trainer, checked_channels, observed
 from epsgauge.trainers.watch import Watch
+
+ERROR_CHARACTERS = 20_000  # of an error's text that are kept, half of them from its end
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +136,9 @@ def experiments(
             group=group,
             **extra,
         )
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
     except BaseException as error:
+        if is_users_own(error):
+            raise
         if len(indices) > 1:  # each alone, in its slot, to see whose fault it is
             apart = (
                 experiments(game, trainer, points, roles, run_seed, indices[i : i + 1], group, under)
@@ -166,9 +169,9 @@ def _seen(
         watched = {} if watch is None else watch.channels()
         for name in watched.keys() & found.keys():
             raise InvalidInput(f"channel {name} is that of the watch, but the trainer gave one too. Rename yours.")
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
     except BaseException as error:  # a training script may call sys.exit
+        if is_users_own(error):
+            raise
         return _failed(drawn, error, start)
 
     def of_pairs(values: Floats) -> Floats:
@@ -191,7 +194,8 @@ def _failed(drawn: Draw, error: BaseException, start: float) -> Outcome:
 
 
 def failure(error: BaseException) -> str:
-    """What to keep of an error: our own sentences as they are, others with their traceback."""
-    if isinstance(error, EpsgaugeError):
-        return f"{error}"
-    return "".join(traceback.format_exception(error)).rstrip()
+    """What to keep of an error: our own sentences as they are, others with their traceback; any text can be stored."""
+    raw = f"{error}" if isinstance(error, EpsgaugeError) else "".join(traceback.format_exception(error)).rstrip()
+    text = raw.encode("utf-8", "backslashreplace").decode()
+    half = ERROR_CHARACTERS // 2
+    return text if len(text) <= ERROR_CHARACTERS else f"{text[:half]}\n[…]\n{text[-half:]}"

@@ -13,6 +13,7 @@ from epsgauge.games.experiment import failure
 from epsgauge.games.roles import gaps
 from epsgauge.games.seeds import Branch, Stream, generator, training_seed
 from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.trainers.leaving import is_users_own
 from epsgauge.trainers.protocol import Observer, Trainer, observed
 
 
@@ -37,9 +38,9 @@ def rank_with(trainer: Trainer | Observer, points: Points, among: Ints, run_seed
     try:
         data = points.take(among[members])
         losses = observed(trainer, data, points.take(among), len(among), seed=seed, size=len(members))["loss"]
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
     except BaseException as problem:
+        if is_users_own(problem):
+            raise
         error = failure(problem)
     return Ranking(index, seed, time.perf_counter() - start, members, losses, error)
 

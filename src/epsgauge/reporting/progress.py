@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from pathlib import Path
+from statistics import median
 from types import TracebackType
 
 from rich.console import Console
@@ -21,6 +23,7 @@ from epsgauge.runner.view import Run
 
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_BETWEEN_LINES = 10.0  # where standard error is no terminal
+QUIET_SECONDS, QUIET_FIRST = 120.0, 600.0  # without a model, after which it is said; before the first one comes
 
 
 class Bar(Watch):
@@ -36,6 +39,9 @@ class Bar(Watch):
         self.last_look = self.last_line = self.last_check = float("-inf")
         self.looked_at = 0
         self.seen = ""
+        self.counts: Counts | None = None
+        self.came = time.monotonic()  # the last model, or the beginning
+        self.gaps: deque[float] = deque(maxlen=101)  # seconds between models
         columns = (
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=24),
@@ -59,6 +65,8 @@ class Bar(Watch):
     def stage(self, name: str) -> None:
         if self.task is not None:
             self.progress.remove_task(self.task)
+        self.counts, self.came = None, time.monotonic()
+        self.gaps.clear()
         total = self.plan.game.ranking_models if name == "ranking" else self.plan.n_models
         self.task = self.progress.add_task(f"{self.plan.name}: {name}", total=total, facts="")
 
@@ -74,13 +82,27 @@ class Bar(Watch):
             self.stop.check(run)
 
     def ranked_one(self, progress: Counts) -> None:
+        self._came()
         self._show(progress, "")
 
     def rehearsed_one(self, progress: Counts) -> None:
+        self._came()
         self._show(progress, "")
 
+    def waiting(self) -> None:
+        """Say so where no model has come for much longer than usual: a training may hang."""
+        quiet = time.monotonic() - self.came
+        usual = max(10 * median(self.gaps), 2 * max(self.gaps), QUIET_SECONDS) if self.gaps else QUIET_FIRST
+        if quiet >= usual:
+            self._show(self.counts or Counts(self.plan.n_models, 0, 0), self.seen, quiet)
+
+    def _came(self) -> None:
+        now = time.monotonic()
+        self.gaps.append(now - self.came)
+        self.came = now
+
     def started(self, run: Run, remaining: int) -> None:
-        self.run = run
+        self.run, self.counts = run, run.progress
         if run.n_done and remaining:
             self.console.print(f"{self.plan.name}: going on after {run.n_done} of {self.plan.n_models} models")
         if not self.blind:
@@ -90,6 +112,7 @@ class Bar(Watch):
         if self.live is not None:
             self.live.add(outcome)
             self._look(progress)
+        self._came()
         self._show(progress, self.seen)
         self._stop(progress)
 
@@ -131,8 +154,9 @@ class Bar(Watch):
         if self.stop.reached(run):
             raise Enough
 
-    def _show(self, progress: Counts, seen: str) -> None:
-        facts = []
+    def _show(self, progress: Counts, seen: str, quiet: float = 0.0) -> None:
+        self.counts = progress
+        facts = [f"no model for {duration(quiet)}"] if quiet else []
         if progress.rate is not None and progress.seconds_left is not None:
             facts.append(f"{progress.rate:.1f}/s, {duration(progress.seconds_left)} left")
         if progress.n_failed:

@@ -8,9 +8,11 @@ import importlib.util
 import inspect
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from epsgauge.errors import EpsgaugeError
 from epsgauge.references import is_reference, module_file, search_in
 from epsgauge.runner.plan import Plan
 
@@ -22,12 +24,73 @@ def code_of(plan: Plan) -> dict[str, str]:
 
     Files are named from the plan's folder on. Nothing is imported but packages that hold a module from elsewhere.
     """
-    search_in(plan.folder)
-    found = _hashes([*_programs(plan), *_files(_named(plan), plan.folder)], plan.folder)
+    found = {file.name: file.sha256 for file in files_of(plan, _named(plan))}
     for part in (plan.data, plan.trainer):
         if part.target is not None:
             found[part.use] = hashlib.sha256(_source(part.target).encode()).hexdigest()
     return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the user's code as it was read; `stat` is cheap to compare, and changes whenever it is written."""
+
+    name: str  # from the plan's folder on
+    path: Path
+    stat: tuple[int, ...] | None
+    sha256: str
+
+
+def files_of(plan: Plan, modules: set[str]) -> list[File]:
+    """Programs that a plan names, these modules, and what all of them import from beside them."""
+    search_in(plan.folder)
+    return _reached([*_programs(plan), *_files(modules, plan.folder)], plan.folder)
+
+
+def check_here(plan: Plan, code: dict[str, str]) -> None:
+    """Raise where this process has other code. By content: on another machine files may be elsewhere."""
+    here = {file.sha256 for file in files_of(plan, _named(plan))}
+    changed = [name for name, sha256 in code.items() if sha256 not in here]
+    if changed:
+        raise CodeChanged.of(changed)
+
+
+class CodeChanged(EpsgaugeError):
+    """The user's code is not what it was when the run began."""
+
+    @classmethod
+    def of(cls, names: list[str]) -> CodeChanged:
+        return cls(
+            f"the code changed during the run: {', '.join(sorted(names))}. What is done is kept, and it is all of the "
+            "code as it was. Restore it and run the same command again, or use a new --out."
+        )
+
+
+class Sources:
+    """The files of a plan's code when this was made, and whether they still are what they were."""
+
+    def __init__(self, plan: Plan) -> None:
+        named = files_of(plan, _named(plan))
+        self.code = {file.name: file.sha256 for file in named}  # that any process can find
+        self._files = {file.path: file for file in [*files_of(plan, _of_objects(plan)), *named]}
+
+    def check(self) -> None:
+        """Raise where a file has changed: a few microseconds each, unless it was written to."""
+        changed = []
+        for path, file in self._files.items():
+            stat = _stat(path)
+            if stat == file.stat:
+                continue
+            try:
+                same = hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
+            except OSError:
+                same = False
+            if same:
+                self._files[path] = File(file.name, path, stat, file.sha256)
+            else:
+                changed.append(file.name)
+        if changed:
+            raise CodeChanged.of(changed)
 
 
 def code_of_audit(plan: Plan) -> dict[str, str]:
@@ -41,7 +104,7 @@ def code_of_audit(plan: Plan) -> dict[str, str]:
 def code_of_reference(reference: str, folder: Path | None = None) -> str | None:
     """One SHA-256 of a module and of what it imports from beside it; None where it comes from no file."""
     files = _files({reference.partition(":")[0]} - UNNAMED, folder)
-    hashes = sorted(_hashes(files, folder).values())
+    hashes = sorted(file.sha256 for file in _reached(files, folder))
     return hashlib.sha256("".join(hashes).encode()).hexdigest() if hashes else None
 
 
@@ -49,24 +112,42 @@ def _files(modules: set[str], folder: Path | None) -> list[Path]:
     return [file for name in sorted(modules) if (file := _file(name, folder)) is not None]
 
 
-def _hashes(files: list[Path], folder: Path | None) -> dict[str, str]:
-    """Of these files and of what they import from beside them."""
-    found: dict[str, str] = {}
+def _reached(files: list[Path], folder: Path | None) -> list[File]:
+    """These files and what they import from beside them, each once by its name."""
+    found: dict[str, File] = {}
     waiting = list(files)
     while waiting:
-        file = waiting.pop()
-        name = file.name if folder is None else os.path.relpath(file, folder)
+        path = waiting.pop()
+        name = path.name if folder is None else os.path.relpath(path, folder)
         if name not in found:
-            source = file.read_bytes()
-            found[name] = hashlib.sha256(source).hexdigest()
-            waiting += _imported(file, source, folder)
-    return found
+            stat, source = _stat(path), path.read_bytes()
+            found[name] = File(name, path, stat, hashlib.sha256(source).hexdigest())
+            waiting += _imported(path, source, folder)
+    return list(found.values())
+
+
+def _stat(path: Path) -> tuple[int, ...] | None:
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
 
 
 def _named(plan: Plan) -> set[str]:
     values = [plan.data.use, plan.trainer.use, plan.game.canaries, *plan.trainer.settings.values()]
     parts = [v for v in values if is_reference(v)]
     return {str(v).partition(":")[0] for v in parts} - UNNAMED
+
+
+def _of_objects(plan: Plan) -> set[str]:
+    """Modules of the classes of a user's objects: they are sent by name, and imported by each process."""
+    given = [part.target for part in (plan.data, plan.trainer) if part.target is not None]
+    return {_owner(thing).__module__ for thing in given} - UNNAMED
+
+
+def _owner(thing: Any) -> Any:
+    return thing if inspect.isclass(thing) or inspect.isfunction(thing) else type(thing)
 
 
 def _programs(plan: Plan) -> list[Path]:
@@ -114,6 +195,6 @@ def _imported(file: Path, source: bytes, folder: Path | None) -> Iterator[Path]:
 
 def _source(thing: Any) -> str:
     try:
-        return inspect.getsource(thing if inspect.isclass(thing) or inspect.isfunction(thing) else type(thing))
+        return inspect.getsource(_owner(thing))
     except (OSError, TypeError):  # typed at a prompt
         return ""

@@ -7,16 +7,23 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.runner.code import Sources
+from epsgauge.runner.limit import late
 from epsgauge.runner.plan import Plan
-from epsgauge.trainers.leaving import end_all
+from epsgauge.runner.same import Expected, checked, nothing
+from epsgauge.runner.scratch import Scratch
+from epsgauge.trainers import leaving
 
 T = TypeVar("T")
 
@@ -30,6 +37,8 @@ ANY_GROWTH = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 DIED_TWICE = "its worker process died twice (killed, out of memory or crashed)"
 _DEATHS = 2  # of a worker that trains one model and nothing else
 _LOST_IN_A_ROW = 8  # models, after which no other is expected to fare better
+_POLL_SECONDS = 1.0  # how often code is looked at while nothing comes
+_LEAVING_SECONDS = 5.0  # in which workers that have nothing more to do must end
 _ORPHAN_SECONDS = 0.25  # how often a worker looks whether the process that started it is still there
 
 
@@ -48,12 +57,19 @@ class InProcess(Executor):
 class Crew(Protocol):
     """Who plays the models of one plan. A job is a function of the plan, further arguments and a list of indices."""
 
+    sources: Sources
+    expected: Expected  # in every process that plays
+
     @property
     def in_flight(self) -> int:
         """How many jobs to hand out at once."""
         ...
 
     def submit(self, job: Callable[..., list[T]], *args: Any) -> Future[list[T]]: ...
+
+    def late(self) -> dict[tuple[int, ...], str]:
+        """Which jobs of workers that died had taken too long, each with a sentence."""
+        ...
 
     def replace(self, *, alone: bool) -> None:
         """Start again after a worker died, with one worker or with all."""
@@ -66,9 +82,13 @@ class Workers:
     """Processes of our own, made by loky when the first job comes. Each gets the plan once, whatever is in it."""
 
     def __init__(self, plan: Plan, count: int) -> None:
+        self.sources = Sources(plan)
+        self.expected = Expected(self.sources.code)
         self._payload = _pickled(plan)
         self._count = self._wanted = count
+        self._timeout = plan.execution.timeout
         self._pool: Any = None
+        self._scratch: Scratch | None = None
 
     @property
     def in_flight(self) -> int:
@@ -78,8 +98,10 @@ class Workers:
         if self._pool is None:
             from loky import ProcessPoolExecutor
 
+            self._scratch = self._scratch or Scratch()
+            environment = ONE_THREAD | ANY_GROWTH | self._scratch.environment
             self._pool = ProcessPoolExecutor(
-                self._wanted, initializer=_begin, initargs=(self._payload, os.getpid()), env=ONE_THREAD | ANY_GROWTH
+                self._wanted, initializer=_begin, initargs=(self._payload, os.getpid()), env=environment
             )
         # Workers start here and inherit what is blocked: Ctrl-C must not reach one that is not set up yet.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -89,20 +111,53 @@ class Workers:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         return future
 
+    def late(self) -> dict[tuple[int, ...], str]:
+        return late(self._scratch.folder, self._timeout) if self._scratch and self._timeout else {}
+
     def replace(self, *, alone: bool) -> None:
-        self.leave(at_once=True)
+        self._end(at_once=True)
+        if self._scratch is not None:
+            self._scratch.end_marked()  # a worker that was killed could not end its programs
         self._wanted = 1 if alone else self._count
 
     def leave(self, *, at_once: bool) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, kill_workers=at_once)
-            self._pool = None
+        hung = self._end(at_once=at_once)
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None
+        if hung and not at_once:
+            warnings.warn(
+                f"worker processes did not end within {_LEAVING_SECONDS:g} seconds of the last model and were killed: "
+                "the trainer leaves a thread or an exit handler that waits. All models are kept.",
+                stacklevel=2,
+            )
+
+    def _end(self, *, at_once: bool) -> bool:
+        """Shut the pool down; whether processes had to be killed because they did not end by themselves."""
+        pool, scratch, killed = self._pool, self._scratch, list[int]()
+        if pool is None or scratch is None:
+            return False
+        self._pool = None
+        timer = threading.Timer(_LEAVING_SECONDS, lambda: killed.append(scratch.end_marked()))
+        timer.daemon = True
+        timer.start()
+        try:
+            pool.shutdown(wait=True, kill_workers=at_once)
+        except BaseException:  # a second Ctrl-C
+            scratch.end_marked()
+            raise
+        finally:
+            timer.cancel()
+        timer.join()
+        return any(killed)
 
 
 class Lent:
     """The user's executor, which is theirs to start and to stop."""
 
     def __init__(self, plan: Plan, executor: Executor, count: int | None) -> None:
+        self.sources = Sources(plan)
+        self.expected = Expected(self.sources.code)
         self._plan, self._executor = plan, executor
         self._jobs: WeakSet[Future[Any]] = WeakSet()
         workers = count or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
@@ -112,6 +167,9 @@ class Lent:
         future = self._executor.submit(job, self._plan, *args)
         self._jobs.add(future)
         return future
+
+    def late(self) -> dict[tuple[int, ...], str]:
+        return {}
 
     def replace(self, *, alone: bool) -> None:
         raise EpsgaugeError(
@@ -150,11 +208,27 @@ def worker_count(plan: Plan) -> int:
 def single(crew: Crew, job: Callable[..., list[T]], *args: Any) -> T:
     """What one job gives. The plan's code is imported where models are trained, and nowhere else."""
     try:
-        return crew.submit(job, *args).result()[0]
+        found = _submitted(crew, job, *args).result()[0]
     except BrokenExecutor:
         raise EpsgaugeError(
             "a worker process died while it read the plan's code and data: it was killed, crashed or ran out of memory."
         ) from None
+    crew.sources.check()
+    return found
+
+
+def _submitted(crew: Crew, job: Callable[..., list[T]], *args: Any) -> Future[list[T]]:
+    """The job with the checks of the process that does it."""
+    return crew.submit(checked, crew.expected, job, *args)
+
+
+def confirm(crew: Crew) -> None:
+    """Look at the data a last time. Nobody can say which worker takes which job: one for each is the best there is."""
+    crew.expected = replace(crew.expected, at_the_end=True)
+    wait_for = [_submitted(crew, nothing) for _ in range(max(1, crew.in_flight // 2))]
+    for future in wait_for:
+        with suppress(BrokenExecutor):
+            future.result()
 
 
 def apart(plan: Plan, job: Callable[..., list[T]]) -> T:
@@ -171,58 +245,84 @@ def results(
     job: Callable[..., list[T]],
     args: Sequence[Any],
     batches: Sequence[list[int]],
-    lost: Callable[[int], T],
+    lost: Callable[[int, str], T],
+    waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
     """What `job(plan, *args, indices)` gives for each batch of indices, in the order in which they are done.
 
     When a worker dies, the models that were in flight are tried again alone; `lost` makes the result of one that kills
-    its worker twice.
+    its worker twice or takes too long. A result is given only if the code is what it was when the crew was made.
+    `waiting` is called now and then while there is none.
     """
-    waiting, flying = deque(batches), dict[Future[list[T]], list[int]]()
+    left, flying = deque(batches), dict[Future[list[T]], list[int]]()
     lost_in_a_row = 0
-    while waiting or flying:
-        suspects: list[int] = []
-        while waiting and len(flying) < crew.in_flight and not suspects:
-            indices = waiting.popleft()
+    while left or flying:
+        suspects: list[list[int]] = []
+        while left and len(flying) < crew.in_flight and not suspects:
+            indices = left.popleft()
             try:
-                flying[crew.submit(job, *args, indices)] = indices
+                flying[_submitted(crew, job, *args, indices)] = indices
             except BrokenExecutor:
-                suspects += indices
-        done = wait(flying, return_when=FIRST_COMPLETED).done if flying else set()
+                suspects.append(indices)
+        done = wait(flying, _POLL_SECONDS, FIRST_COMPLETED).done if flying else set()
+        if not done:
+            crew.sources.check()
+            waiting()
         for future in done:
             indices = flying.pop(future)
             try:
                 found = future.result()
             except BrokenExecutor:
-                suspects += indices
+                suspects.append(indices)
             else:
                 lost_in_a_row = 0
-                yield from found
+                yield from _unchanged(crew, found)
         if not suspects:
             continue
-        suspects += [index for indices in flying.values() for index in indices]
+        suspects += flying.values()
         flying.clear()
+        late = crew.late()
         crew.replace(alone=True)
-        for index in sorted(suspects):
-            found = _alone(crew, job, args, index)
-            lost_in_a_row = 0 if found else lost_in_a_row + 1
-            yield from found or [lost(index)]
+        if any(tuple(batch) in late for batch in suspects):  # it is known whose fault it was
+            left.extendleft(batch for batch in suspects if tuple(batch) not in late)
+            suspects = [batch for batch in suspects if tuple(batch) in late]
+        for index in sorted(index for batch in suspects for index in batch):
+            found, died = _alone(crew, job, args, index, lost, late)
+            lost_in_a_row = lost_in_a_row + 1 if died else 0
+            yield from _unchanged(crew, found)
             if lost_in_a_row == _LOST_IN_A_ROW:
                 raise EpsgaugeError(
-                    f"the worker processes of {_LOST_IN_A_ROW} models in a row died. Is there enough memory? What "
-                    "is done is kept: run it again with fewer workers, or see `epsgauge check --try`."
+                    f"the worker processes of {_LOST_IN_A_ROW} models in a row died. Is there enough memory, and time "
+                    "where execution.timeout is set? What is done is kept: run it again with fewer workers, or see "
+                    "`epsgauge check --try`."
                 )
         crew.replace(alone=False)
 
 
-def _alone(crew: Crew, job: Callable[..., list[T]], args: Sequence[Any], index: int) -> list[T]:
-    """The result of one model in a list, which is empty if its worker died each time."""
+def _unchanged(crew: Crew, found: list[T]) -> Iterator[T]:
+    for each in found:
+        crew.sources.check()  # whoever stores the one before may take a while
+        yield each
+
+
+def _alone(
+    crew: Crew,
+    job: Callable[..., list[T]],
+    args: Sequence[Any],
+    index: int,
+    lost: Callable[[int, str], T],
+    late: dict[tuple[int, ...], str],
+) -> tuple[list[T], bool]:
+    """The result of one model in a list, and whether its worker died each time; once is enough if it took too long."""
     for _ in range(_DEATHS):
+        if (index,) in late:
+            return [lost(index, late[index,])], True
         try:
-            return crew.submit(job, *args, [index]).result()
+            return _submitted(crew, job, *args, [index]).result(), False
         except BrokenExecutor:
+            late = crew.late()
             crew.replace(alone=True)
-    return []
+    return [lost(index, late.get((index,), DIED_TWICE))], True
 
 
 def _pickled(plan: Plan) -> bytes:
@@ -247,6 +347,7 @@ def _begin(payload: bytes, parent: int) -> None:
     """Set up a worker."""
     global _payload
     _payload = payload
+    leaving.in_worker = True
     os.dup2(2, 1)  # what training code prints is no answer of ours
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes: the parent decides what it means
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -257,7 +358,7 @@ def _leave_with(parent: int) -> None:
     """End when the process that started this one is gone: killed, it cannot say so, and loky's workers would stay."""
     while os.getppid() == parent:
         time.sleep(_ORPHAN_SECONDS)
-    end_all()
+    leaving.end_all()
     os._exit(1)
 
 

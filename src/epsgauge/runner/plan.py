@@ -26,6 +26,7 @@ class ExecutionSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     workers: int | None = Field(default=None, ge=1)  # None: one for each core
+    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)  # seconds for each model; None: no limit
 
 
 class Plan(BaseModel):

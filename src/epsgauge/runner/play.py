@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -24,8 +24,10 @@ from epsgauge.games.signals import Outcome
 from epsgauge.games.watching import directions, watcher
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.references import beside, search_in, users_code
+from epsgauge.runner.limit import within
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.provenance import computing
 from epsgauge.stats.arrays import Ints
 from epsgauge.trainers.known_start import with_known_start
 from epsgauge.trainers.protocol import (
@@ -65,6 +67,7 @@ class Prepared:
     privacy: Privacy | None
     notes: tuple[str, ...]
     group: Group | None  # models that are trained together
+    computing: dict[str, Any] = field(default_factory=dict)  # what rounding depends on there
 
 
 _last: tuple[Plan, Table] | None = None
@@ -166,7 +169,7 @@ def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
     """Train the ranking models with these indices."""
     among = ranked(plan.game, split(plan)[1])
     on = table(plan)
-    with _quietly(plan):
+    with _quietly(plan), within(plan.execution.timeout, indices):
         return [ranking.rank_with(on.trainer, on.points, among, plan.points_seed, index) for index in indices]
 
 
@@ -179,7 +182,7 @@ def _played(
     plan: Plan, trainer: Trainer | Observer, roles: Roles, group: Group | None, indices: Sequence[int], branch: Branch
 ) -> list[Outcome]:
     on, under = table(plan), Conditions(branch, watcher_of(plan, roles), plan.start == "known")
-    with _quietly(plan):
+    with _quietly(plan), within(plan.execution.timeout, indices):
         if group is not None and isinstance(trainer, Trainer):
             return experiments(plan.game, trainer, on.points, roles, plan.seed, np.asarray(indices), group, under)
         return [experiment(plan.game, trainer, on.points, roles, plan.seed, index, under) for index in indices]
@@ -281,7 +284,7 @@ def prepare(plan: Plan) -> list[Prepared]:
     if isinstance(on.trainer, Many) and (not plan.adversary.watches or takes(on.trainer.train_many, "watches")):
         group = on.trainer.group(on.points.take(np.arange(min(2, len(on.points)))), size=plan.game.train_size)
     privacy = None if plan.control else promised(plan, on.trainer)
-    return [Prepared(digest(on.keys()), privacy, tuple(notes), group)]
+    return [Prepared(digest(on.keys()), privacy, tuple(notes), group, computing())]
 
 
 def _notes_on_control(plan: Plan, on: Table) -> list[str]:

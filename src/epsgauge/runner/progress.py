@@ -76,5 +76,8 @@ class Watch:
     def started(self, run: Run, remaining: int) -> None:
         """So many models are about to be played; `run` is what the store holds at this moment."""
 
+    def waiting(self) -> None:
+        """No model has come for about a second."""
+
     def finished_one(self, outcome: Outcome, progress: Progress) -> None:
         """A model is done, or has failed and `outcome.error` says why."""

@@ -1,28 +1,136 @@
-"""Where a run was made: versions, platform, the revision of the plan's folder, and when."""
+"""Where a run was made: versions, platform, what rounding depends on, the revision of the plan's folder, and when."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import platform
 import subprocess
-from importlib import metadata
+import sys
+from collections.abc import Mapping
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import epsgauge
 from epsgauge.declaration import now
 
 _PACKAGES = ("epsgauge", "numpy", "scipy", "torch", "opacus", "scikit-learn", "dp-accounting")
+# Of the environment, where rounding or order may depend on them.
+_SETTINGS = (
+    "ATEN_CPU_CAPABILITY",
+    "NPY_DISABLE_CPU_FEATURES",
+    "OPENBLAS_CORETYPE",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS",
+    "PYTHONHASHSEED",
+)
 _GIT_SECONDS = 10  # a folder on a slow disk must not hold up a run
 
 
-def provenance(folder: Path | None) -> dict[str, Any]:
-    """A record for the store; it names no host and no user, and imports none of the packages."""
+def provenance(folder: Path | None, computing: Mapping[str, Any]) -> dict[str, Any]:
+    """A record for the store, with what a worker says of its `computing`; it names no host and no user."""
     return {
         "time": now(),
         "packages": _versions(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "git": None if folder is None else _revision(folder),
+        "computing": dict(computing),
     }
+
+
+def computing() -> dict[str, Any]:
+    """What the last digits of results depend on in this process, which is to be one that trains."""
+    torch = sys.modules.get("torch")
+    found: dict[str, Any] = {
+        "CPU": _cpu(),
+        "NumPy's instructions": _numpy_instructions(),
+        "BLAS": _blas(),
+        "settings": {key: os.environ[key] for key in _SETTINGS if key in os.environ},
+        "epsgauge's code": _own_code(),
+    }
+    if torch is not None:
+        found["torch's instructions"] = torch.backends.cpu.get_cpu_capability()
+        found["torch's settings"] = {
+            "threads": torch.get_num_threads(),
+            "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
+            "cudnn.deterministic": torch.backends.cudnn.deterministic,
+            "cudnn.benchmark": torch.backends.cudnn.benchmark,
+            "float32 matmul precision": torch.get_float32_matmul_precision(),
+        }
+        found["GPU"] = []
+        if torch.cuda.is_available():
+            devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+            found["GPU"] = [*devices, f"CUDA {torch.version.cuda}", f"cuDNN {torch.backends.cudnn.version()}"]
+    return found
+
+
+def changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
+    """What a reader should know where a run went on in other surroundings than it began in; both are sessions."""
+    old, new = first.get("computing") or {}, later.get("computing") or {}  # an earlier version did not say
+    changed = [
+        f"{key} {_said(old[key], new[key])} → {_said(new[key], old[key])}"
+        for key in old
+        if key in new and old[key] != new[key]
+    ]
+    if not changed:
+        return []
+    return [f"Resumed on {later.get('time')} where numbers may round differently: {'; '.join(changed)}."]
+
+
+def _said(value: Any, other: Any) -> str:
+    """A value of two that differ; of lists and tables what the other one has not."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        value = [f"{k} = {v}" for k, v in value.items() if k not in other or other[k] != v]
+    elif isinstance(value, list) and isinstance(other, list):
+        value = [part for part in value if part not in other]
+    return (", ".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def _numpy_instructions() -> list[str]:
+    """Those that it found and may use."""
+    for name in ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath"):
+        try:
+            features = import_module(name).__cpu_features__
+        except (ImportError, AttributeError):
+            continue
+        return sorted(name for name, has in features.items() if has)
+    return []
+
+
+def _blas() -> list[str]:
+    """That of NumPy, with the kind of CPU that it has picked code for, where that can be asked."""
+    try:
+        from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+    except ImportError:
+        blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        return [f"{blas.get('name')} {blas.get('version')}"]
+    loaded = [info for info in threadpool_info() if info["user_api"] == "blas"]
+    own = [info for info in loaded if "numpy" in info["filepath"]] or loaded
+    return sorted({f"{i['internal_api']} {i['version']} {i.get('architecture', '')}".strip() for i in own})
+
+
+def _own_code() -> str:
+    """The beginning of a SHA-256 of all modules of this package."""
+    root, state = Path(epsgauge.__file__).parent, hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        state.update(f"{file.relative_to(root).as_posix()}\0".encode() + file.read_bytes())
+    return state.hexdigest()[:12]
 
 
 def _versions() -> dict[str, str]:

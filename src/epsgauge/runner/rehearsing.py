@@ -16,7 +16,7 @@ from epsgauge.games.rehearsal import STRIDE, number_of, rounds
 from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Outcome, Signals
 from epsgauge.runner import play
-from epsgauge.runner.executors import DIED_TWICE, Crew, results, single
+from epsgauge.runner.executors import Crew, results, single
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.store import Store
@@ -81,11 +81,12 @@ class Rehearsal:
         clock, size, before = Clock(), 1 if self.group is None else self.group.size, len(numbers) - len(missing)
         jobs = [list(some) for _, some in groupby(missing, lambda number: (number // STRIDE, number // size))]
 
-        def lost(number: int) -> Outcome:
+        def lost(number: int, why: str) -> Outcome:
             bits, pairs, seed = play.rehearsal_bits(self.plan, self.roles, number)
-            return Outcome(number, seed, bits, pairs, 0.0, error=DIED_TWICE)
+            return Outcome(number, seed, bits, pairs, 0.0, error=why)
 
-        for here, outcome in enumerate(results(self.crew, play.rehearse, (self.roles, self.group), jobs, lost), 1):
+        args, waiting = (self.roles, self.group), self.watch.waiting
+        for here, outcome in enumerate(results(self.crew, play.rehearse, args, jobs, lost, waiting), 1):
             self.store.add(outcome, rehearsal=True)
             self.watch.rehearsed_one(Progress(len(numbers), before + here, 0, here, clock.seconds()))
 

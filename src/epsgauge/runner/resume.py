@@ -12,6 +12,7 @@ import numpy as np
 
 from epsgauge.declaration import now
 from epsgauge.errors import InvalidInput
+from epsgauge.games.signals import Outcome, Signals
 from epsgauge.mechanisms import privacy as promises
 from epsgauge.runner.code import code_of, code_of_audit
 from epsgauge.runner.fingerprint import differences, fingerprint
@@ -38,7 +39,7 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
         "rehearses": True,  # stores of earlier versions have no models set apart, and get none
         "group": None if prepared.group is None else asdict(prepared.group),
         "process": {"token": _token(), "parts": parts} if parts else None,
-        "sessions": [provenance(plan.folder)],
+        "sessions": [provenance(plan.folder, prepared.computing)],
     }
 
 
@@ -113,7 +114,8 @@ def entries_of_resume(store: Store, plan: Plan, *, retry_failed: bool) -> dict[s
 
 def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str, Any]:
     """What is added when models are going to be played by this process."""
-    entries: dict[str, Any] = {"sessions": [*(store.get("sessions") or []), provenance(plan.folder)]}
+    session = provenance(plan.folder, prepared.computing)
+    entries: dict[str, Any] = {"sessions": [*(store.get("sessions") or []), session]}
     code = code_of(plan)
     changed = changed_code(store, code)
     if changed:
@@ -125,6 +127,34 @@ def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str
             )
         entries |= {"accepted_code": accepted, "code": code, "notes": notes}
     return entries
+
+
+def differs(stored: Signals, again: Outcome) -> str | None:
+    """A note where a model that is played again is not what it was, bit for bit; `stored` has this model alone."""
+    text = f"Model {again.index} was played again when the run was resumed, and "
+    if again.channels is None:
+        return f"{text}failed: {(again.error or '').splitlines()[-1]}"
+    apart = {}
+    for name, values in stored.channels.items():
+        new = again.channels.get(name)
+        if new is None or np.shape(new) != values[0].shape:
+            return f"{text}gave other channels. The run is mixed, or its trainer is not reproducible."
+        if np.asarray(new, values.dtype).tobytes() != values[0].tobytes():
+            apart[name] = float(np.nanmax(np.abs(new - values[0]), initial=0.0))
+    if not apart:
+        return None
+    by = ", ".join(f"{size:.2g} in channel {name}" for name, size in apart.items())
+    return (
+        f"{text}came out different, by up to {by}. The run is mixed: models of its sessions were rounded differently, "
+        "or its trainer is not reproducible."
+    )
+
+
+def note(store: Store, text: str) -> None:
+    """Add a note, once."""
+    notes = list(store.get("notes") or [])
+    if text not in notes:
+        store.put({"notes": [*notes, text]})
 
 
 def declares(plan: Plan, fingerprint: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -18,11 +19,12 @@ from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.games.signals import Outcome
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
-from epsgauge.runner.executors import DIED_TWICE, Crew, crew_for, results, single
+from epsgauge.runner.executors import Crew, confirm, crew_for, results, single
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.rehearsing import Rehearsal
+from epsgauge.runner.same import DataChanged
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run
@@ -57,6 +59,7 @@ def run(
             watch.stage("preparing")
             entries = resume.first_entries(plan, single(crew, play.prepare))
             store = Store.create(file, entries, resume.declares(plan, entries["fingerprint"]))
+            crew.expected = replace(crew.expected, digest=entries["digest"])
         else:
             store = Store.write(file)
             try:
@@ -70,11 +73,13 @@ def run(
                 store.put({"stop_when": watch.stop_when})
             indices = _remaining(store, plan, retry_failed)
             if indices:
-                group = _group(store)
-                roles = _roles(store, plan, crew, watch, retry_failed, group)
-                if store.get("rehearses"):
-                    Rehearsal(store, plan, roles, crew, watch, group).control()
-                _play(store, folder, plan, roles, crew, watch, indices, group)
+                with _noted(store):
+                    group = _group(store)
+                    roles = _roles(store, plan, crew, watch, retry_failed, group)
+                    if store.get("rehearses"):
+                        Rehearsal(store, plan, roles, crew, watch, group).control()
+                    _play(store, folder, plan, roles, crew, watch, indices, group)
+                    confirm(crew)
         return Run.open(folder)
 
 
@@ -88,18 +93,30 @@ def _at_work(crew: Crew) -> Iterator[Crew]:
         crew.leave(at_once=at_once)
 
 
+@contextmanager
+def _noted(store: Store) -> Iterator[None]:
+    """What is raised of data that were changed in place is said by the run too, which may hold models that saw it."""
+    try:
+        yield
+    except DataChanged as error:
+        resume.note(store, f"Stopped: {error}")
+        raise
+
+
 def _resume(
     store: Store, folder: Path, plan: Plan, crew: Crew, watch: Watch, *, retry_failed: bool, accept: bool
 ) -> None:
     """Check that this is the same run; where nothing is left to play, without touching the data."""
     resume.check_plan(store, folder, plan)
     resume.check_code(store, folder, code_of(plan), accept=accept)
+    crew.sources.check()
     entries = resume.entries_of_resume(store, plan, retry_failed=retry_failed)
     if _remaining(store, plan, retry_failed):
         resume.check_process(store, folder, plan)
         watch.stage("preparing")
         prepared = single(crew, play.prepare)
         resume.check_data(store, folder, prepared)
+        crew.expected = replace(crew.expected, digest=prepared.digest)
         entries |= resume.entries_of_session(store, plan, prepared)
     store.put(entries, resume.declares(plan, store.get("fingerprint")))
 
@@ -136,11 +153,12 @@ def _rankings(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: 
     have = {r.index: r for r in store.rankings() if not (retry_failed and r.error)}
     missing = [i for i in range(total) if i not in have]
 
-    def lost(index: int) -> Ranking:
+    def lost(index: int, why: str) -> Ranking:
         seed = training_seed(plan.points_seed, Branch.ranking, index)
-        return Ranking(index, seed, 0.0, np.empty(0, np.int64), np.empty(0), DIED_TWICE)
+        return Ranking(index, seed, 0.0, np.empty(0, np.int64), np.empty(0), why)
 
-    for here, ranking in enumerate(results(crew, play.rank, (), [[i] for i in missing], lost), 1):
+    batches = [[i] for i in missing]
+    for here, ranking in enumerate(results(crew, play.rank, (), batches, lost, watch.waiting), 1):
         store.add_ranking(ranking)
         have[ranking.index] = ranking
         failed = sum(r.error is not None for r in have.values())
@@ -161,18 +179,32 @@ def _play(
     watch.stage("playing")
     done, failed = (set(store.indices(state).tolist()) for state in ("done", "failed"))
     failed -= set(indices)
+
+    def lost(index: int, why: str) -> Outcome:
+        bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
+        return Outcome(index, seed, bits, pairs, 0.0, error=why)
+
+    def played(jobs: list[list[int]]) -> Iterator[Outcome]:
+        return results(crew, play.play, (roles, group), jobs, lost, watch.waiting)
+
+    if done:
+        _compare(store, plan, next(played([[min(done)]])))
     watch.started(Run.open(folder), len(indices))
     clock = Clock()
 
     size = 1 if group is None else group.size
     jobs = [list(together) for _, together in groupby(indices, lambda index: index // size)]
 
-    def lost(index: int) -> Outcome:
-        bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
-        return Outcome(index, seed, bits, pairs, 0.0, error=DIED_TWICE)
-
-    for here, outcome in enumerate(results(crew, play.play, (roles, group), jobs, lost), 1):
+    for here, outcome in enumerate(played(jobs), 1):
         outcome = store.add(outcome)
         (done if outcome.error is None else failed).add(outcome.index)
         progress = Progress(plan.n_models, len(done), len(failed), here, clock.seconds())
         watch.finished_one(outcome, progress)
+
+
+def _compare(store: Store, plan: Plan, again: Outcome) -> None:
+    """Note where a model that the store has comes out different now; the run goes on all the same."""
+    signals = store.signals(plan.game)
+    text = resume.differs(signals[signals.models == again.index], again)
+    if text is not None:
+        resume.note(store, text)

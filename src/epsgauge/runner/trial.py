@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from epsgauge.data.points import digest
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.experiment import draw, failure
 from epsgauge.games.roles import assign, ranked
@@ -35,8 +36,23 @@ class Trial:
 
 
 def try_out(plan: Plan) -> Trial:
-    """The trial in a worker process, as a run would have it."""
-    return apart(plan, attempt)
+    """The trial in a worker process, as a run would have it; another one reads the data again."""
+    trial, first = apart(plan, _attempted)
+    if apart(plan, _content) == first:
+        return trial
+    other = (
+        f"Data {plan.data.use} are not the same in every process: two of them had different points. A run would refuse "
+        "that: seed what is drawn at random, or read it from a file."
+    )
+    return replace(trial, warnings=(other, *trial.warnings))
+
+
+def _content(plan: Plan) -> list[str]:
+    return [digest(table(plan).keys())]
+
+
+def _attempted(plan: Plan) -> list[tuple[Trial, str]]:
+    return [(attempt(plan)[0], _content(plan)[0])]
 
 
 def attempt(plan: Plan) -> list[Trial]:

@@ -25,6 +25,7 @@ from epsgauge.runner import lock
 from epsgauge.runner.parts import BUILT_IN, Part
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Progress
+from epsgauge.runner.provenance import changes
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import damaged, newer, unharmed
 from epsgauge.settings import AuditSettings
@@ -296,4 +297,5 @@ def _notes(store: Store, sessions: list[dict[str, Any]]) -> list[str]:
         ]
         if changed:
             notes.append(f"Resumed on {later['time']} with other packages: {', '.join(changed)}.")
+        notes += changes(sessions[0], later)
     return notes

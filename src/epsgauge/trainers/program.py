@@ -20,7 +20,7 @@ from epsgauge.references import plan_folder
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
 from epsgauge.trainers import exchange
-from epsgauge.trainers.leaving import before_abrupt_end
+from epsgauge.trainers.leaving import before_abrupt_end, scratch
 from epsgauge.trainers.points import arrays
 
 Format = Literal["csv", "npy"]
@@ -63,7 +63,8 @@ class Program:
 
     def observe(self, data: Any, points: Any, *, seed: int, size: int | None = None) -> Floats:
         train, asked = arrays(data), arrays(points)
-        with tempfile.TemporaryDirectory(prefix="epsgauge-") as name, tempfile.TemporaryFile() as output:
+        place = tempfile.TemporaryDirectory(prefix="epsgauge-", dir=scratch())
+        with place as name, tempfile.TemporaryFile() as output:
             folder = Path(name)
             exchange.write(folder, "train", train, self.format)
             exchange.write(folder, "points", asked, self.format)

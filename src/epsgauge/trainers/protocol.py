@@ -227,9 +227,29 @@ def checked_channels(raw: Any, n_points: int) -> dict[str, Floats]:
 
 
 def _floats(raw: Any, rule: str) -> Floats:
-    if hasattr(raw, "detach"):  # a tensor, wherever it lives
-        raw = raw.detach().cpu().numpy()
+    plain = _plain(raw)
     try:
-        return np.array(raw, dtype=np.float64)
+        array = np.array(plain)
+        if array.dtype.kind != "c":
+            return array.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(f"{rule}, but got {type(raw).__name__}.") from None
+    raise InvalidInput(f"{rule}, but got complex numbers. Give their real part, or the parts as two channels.")
+
+
+def _plain(raw: Any) -> Any:
+    """Tensors without their gradients, wherever they live, also in lists."""
+    if isinstance(raw, (list, tuple)):
+        return [_plain(part) for part in raw]
+    if hasattr(raw, "detach"):
+        raw = raw.detach().cpu()
+        return (raw if raw.is_complex() else raw.double()).resolve_conj().resolve_neg().numpy()
+    if isinstance(raw, np.ma.MaskedArray):
+        masked = int(np.count_nonzero(np.ma.getmaskarray(raw)))
+        if masked:
+            raise InvalidInput(
+                f"losses and channels must be whole arrays, but {masked} numbers of one are masked. Give them numbers "
+                "of their own."
+            )
+        return raw.data
+    return raw

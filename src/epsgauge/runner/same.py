@@ -1,0 +1,96 @@
+"""What a job finds in its process must be what the run began with: the user's code, and the data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from epsgauge.data.points import digest
+from epsgauge.errors import EpsgaugeError
+from epsgauge.runner.code import check_here
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import Table, table
+
+T = TypeVar("T")
+
+# Data are looked at again once so many times as long has passed as it takes: it costs a run at most 5 %.
+_SELDOM = 20
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Code (file -> SHA-256) and data of a run; the digest is None until the first process has read them."""
+
+    code: dict[str, str]
+    digest: str | None = None
+    at_the_end: bool = field(default=False, compare=False)  # data are looked at again however short the time
+
+
+class OtherData(EpsgaugeError):
+    """This process was given other data than the first one."""
+
+
+class DataChanged(EpsgaugeError):
+    """The data were changed in place while models were trained, and models may have been stored since."""
+
+
+@dataclass
+class _Seen:
+    """What this process has compared already."""
+
+    expected: Expected
+    code: bool = False
+    on: Table | None = None
+    when: float = 0.0
+    cost: float = 0.0
+
+
+_seen: _Seen | None = None
+
+
+def checked(plan: Plan, expected: Expected, job: Callable[..., list[T]], *args: Any) -> list[T]:
+    """What `job(plan, *args)` gives, unless code or data are not what they were: then nothing that it did counts."""
+    global _seen
+    if _seen is None or _seen.expected != expected:
+        _seen = _Seen(expected)
+    if expected.digest is not None and _seen.on is not (on := table(plan)):
+        found = _look(_seen, on, fresh=False)
+        if found != expected.digest:
+            raise OtherData(_other_data(plan, expected.digest, found))
+        _seen.on = on
+    done = job(plan, *args)
+    if not _seen.code:  # what a process has imported stays; the one that began looks at files as long as it runs
+        check_here(plan, expected.code)
+        _seen.code = True
+    if _seen.on is not None and (expected.at_the_end or time.monotonic() - _seen.when > _SELDOM * _seen.cost):
+        found = _look(_seen, _seen.on, fresh=True)
+        if found != expected.digest:
+            _seen = None
+            raise DataChanged(
+                f"the data {plan.data.use} were changed in place while models were trained. Models that were stored "
+                "shortly before may have seen the change: let the trainer change copies, and use a new --out."
+            )
+    return done
+
+
+def nothing(plan: Plan) -> list[None]:
+    """A job for the sake of its checks."""
+    return [None]
+
+
+def _look(seen: _Seen, on: Table, *, fresh: bool) -> str:
+    """The digest of the data as they are, or as they were when they were last asked for."""
+    start = time.monotonic()
+    found = digest(on.points.keys() if fresh else on.keys())
+    seen.when = time.monotonic()
+    seen.cost = seen.when - start
+    return found
+
+
+def _other_data(plan: Plan, held: str, found: str) -> str:
+    return (
+        f"the data {plan.data.use} are not the same in every process: their digest was {held[:12]}, and in another one "
+        f"{found[:12]}. Seed what is drawn at random, or read it from a file. What is done is kept."
+    )

@@ -1,0 +1,303 @@
+"""Runs end, and nothing of them is left: trainers that hang, workers and programs whose run was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from patience import until
+from rich.console import Console
+from test_program import ends
+from test_runner import PATH, here, plan, troubled
+
+from epsgauge.errors import InvalidInput
+from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.reporting.progress import Bar
+from epsgauge.runner import executors, limit
+from epsgauge.runner.plan import ExecutionSettings
+from epsgauge.runner.progress import Progress
+from epsgauge.runner.run import run
+from epsgauge.runner.same import Expected, checked
+from epsgauge.runner.scratch import Scratch, sweep
+from epsgauge.runner.view import Run
+from epsgauge.trainers import leaving, reaper
+
+linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc")
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """A temporary folder of its own, in which scratch folders can be counted."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+# trainers that hang
+
+
+@linux
+@pytest.mark.parametrize("how", ["thread", "atexit"])
+def test_a_worker_that_does_not_end_is_killed_and_a_line_says_so(tmp_path, temporary, monkeypatch, how):
+    monkeypatch.setattr(executors, "_LEAVING_SECONDS", 0.2)
+    words = r"did not end within 0\.2 seconds of the last model and were killed: .* All models are kept"
+    with pytest.warns(UserWarning, match=words):
+        assert run(troubled(how, [0]), out=tmp_path / "a", workers=1).complete
+    assert list(temporary.iterdir()) == []
+
+
+@linux
+def test_a_model_that_takes_too_long_is_failed_even_if_it_holds_the_gil(tmp_path, temporary):
+    """Only this model is played under the limit: others may take their time on a busy machine."""
+    planned = troubled("raise, then hang", [3], once_in=str(tmp_path))
+    assert here(planned, tmp_path / "a").n_failed == 1
+    limited = planned.changed(execution={"timeout": 0.5})
+    a_run = run(limited, out=tmp_path / "a", workers=2, retry_failed=True)
+    (failure,) = a_run.failed
+    assert failure.error.startswith(
+        "it took longer than execution.timeout = 0.5 seconds and was ended. Set a longer timeout, or see where it was:"
+    )
+    assert "troubled.py" in failure.error
+    assert (a_run.n_done, failure.index) == (5, 3)
+    assert list(temporary.iterdir()) == []
+
+
+class Fake:
+    """A crew whose workers die with certain batches, which took too long or not."""
+
+    in_flight = 4
+    sources = SimpleNamespace(check=lambda: None)
+    expected = Expected({})
+
+    def __init__(self, dies, slow):
+        self.dies, self.slow, self.submitted, self.broken = dies, slow, [], []
+
+    def submit(self, job, expected, inner, indices):
+        assert job is checked
+        future = Future()
+        self.submitted.append(indices)
+        if indices in self.dies:
+            self.broken.append(tuple(indices))
+            future.set_exception(BrokenProcessPool())
+        else:
+            future.set_result([(index, "done") for index in indices])
+        return future
+
+    def late(self):
+        found = {batch: "late" for batch in self.broken if list(batch) in self.slow}
+        self.broken.clear()
+        return found
+
+    def replace(self, *, alone):
+        pass
+
+
+def test_a_model_that_was_late_is_not_tried_twice_and_the_others_are_not_suspected():
+    batches = [[0], [1], [2]]
+    crew = Fake([[1]], [[1]])
+    found = executors.results(crew, None, (), batches, lambda index, why: (index, why))
+    assert sorted(found) == [(0, "done"), (1, "late"), (2, "done")]
+    assert crew.submitted.count([1]) == 1
+
+
+def test_of_a_group_that_was_late_each_model_is_tried_alone():
+    crew = Fake([[0, 1, 2], [1]], [[0, 1, 2], [1]])
+    found = executors.results(crew, None, (), [[0, 1, 2]], lambda index, why: (index, why))
+    assert sorted(found) == [(0, "done"), (1, "late"), (2, "done")]
+    assert crew.submitted == [[0, 1, 2], [0], [1], [2]]
+
+
+def test_one_that_dies_for_another_reason_is_tried_twice():
+    crew = Fake([[1]], [])
+    found = executors.results(crew, None, (), [[1]], lambda index, why: (index, why))
+    assert list(found) == [(1, executors.DIED_TWICE)]
+    assert crew.submitted == [[1]] * 3
+
+
+def test_the_limit_is_for_each_model_of_a_job_and_is_lifted_at_its_end(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "faulthandler.dump_traceback_later", lambda seconds, **how: asked.append((seconds, how["exit"]))
+    )
+    monkeypatch.setenv(reaper.MARK, f"/nowhere:{tmp_path}")
+    monkeypatch.setattr(leaving, "in_worker", True)
+    with limit.within(2.0, [3, 4, 5]):
+        (file,) = tmp_path.iterdir()
+        assert file.read_text() == "[3, 4, 5]\n"
+        assert limit.late(str(tmp_path), 2.0) == {}
+    assert asked == [(6.0, True)]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, float("inf"), "1"])
+def test_a_bad_limit_is_a_sentence(timeout):
+    with pytest.raises(InvalidInput, match=r"execution\.timeout"):
+        plan().changed(execution={"timeout": timeout})
+    assert ExecutionSettings().timeout is None
+
+
+def test_the_bar_says_that_nothing_has_come_for_long(monkeypatch):
+    now, said = [0.0], StringIO()
+    monkeypatch.setattr("epsgauge.reporting.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def lines():
+        text = said.getvalue().splitlines()
+        said.truncate(0)
+        said.seek(0)
+        return text
+
+    bar = Bar(plan(), Console(file=said, width=200))
+    bar.stage("rehearsing")
+    for i in range(1, 4):
+        now[0] += 20.0
+        bar.rehearsed_one(Progress(6, i, 0))
+    lines()
+    for seconds, words in ((150.0, []), (60.0, ["fast: 3/6   no model for 3 min 30 s"]), (5.0, [])):
+        now[0] += seconds
+        bar.waiting()
+        assert lines() == words  # and no more often than other lines
+    now[0] += 1
+    bar.rehearsed_one(Progress(6, 4, 0))
+    bar.waiting()
+    assert not any("no model" in line for line in lines())
+
+
+# a run that was killed
+
+DRIVER = """
+import json, os, sys
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.run import run
+out, parts = sys.argv[1], json.loads(sys.argv[2])
+game = {"train_size": 20, "pairs_per_model": 2, "reference_size": 10}
+run(Plan(name="a", n_models=6, data="fast:data", game=game, **parts), out=out, workers=1)
+"""
+
+
+def driver(tmp_path, temporary, **parts):
+    words = [sys.executable, "-c", DRIVER, str(tmp_path / "a"), json.dumps(parts)]
+    environment = {**os.environ, "PYTHONPATH": PATH, "TMPDIR": str(temporary)}
+    return subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def number_in(file):
+    until(lambda: file.exists() and file.read_text().strip(), f"{file} is written")
+    return int(file.read_text())
+
+
+@linux
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_a_worker_that_holds_the_gil_ends_with_its_run(tmp_path, temporary, whole_group):
+    seeds = [training_seed(0, Branch.audited, 2)]
+    trainer = {"use": "troubled:Troubled", "how": "hang", "seeds": seeds, "once_in": str(tmp_path)}
+    with driver(tmp_path, temporary, trainer=trainer) as child:
+        worker = number_in(tmp_path / "hangs")
+        (os.killpg if whole_group else os.kill)(child.pid, signal.SIGKILL)
+    ends(worker)
+    until(lambda: not list(temporary.iterdir()), "the scratch folder is removed")
+    assert Run.open(tmp_path / "a").n_done == 2
+
+
+SLEEPS = """
+    import os, sys, time
+    place, seed, worst = sys.argv[1:]
+    with open(os.path.join(place, "folder"), "w") as file:
+        file.write(os.getcwd())
+    new = os.path.join(place, "pid.new")
+    with open(new, "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(new, os.path.join(place, "pid"))
+    os.setsid() if os.getpid() != os.getsid(0) else None
+    time.sleep(600)
+"""
+
+
+@linux
+def test_a_program_and_its_folder_end_with_their_run(tmp_path, temporary):
+    (tmp_path / "sleeps.py").write_text(textwrap.dedent(SLEEPS))
+    command = ["{python}", str(tmp_path / "sleeps.py"), str(tmp_path), "{seed}", "{folder}"]
+    with driver(tmp_path, temporary, trainer={"use": "program", "command": command}) as child:
+        program = number_in(tmp_path / "pid")
+        (scratch,) = temporary.iterdir()
+        assert any(name.startswith("epsgauge-") for name in os.listdir(scratch))
+        child.kill()
+    ends(program)
+    until(lambda: not list(temporary.iterdir()), "the scratch folder is removed")
+
+
+KILLS_ITS_WORKER = """
+import os, signal, sys, time
+import numpy as np
+folder, seed, place, worst = sys.argv[1:]
+if seed == worst and not os.path.exists(os.path.join(place, "pid")):
+    with open(os.path.join(place, "pid"), "w") as file:
+        file.write(str(os.getpid()))
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+points = np.loadtxt(f"{folder}/points.csv", delimiter=",")
+np.savetxt(f"{folder}/losses.csv", points.sum(axis=1))
+"""
+
+
+@linux
+def test_the_program_of_a_worker_that_was_killed_ends_when_the_worker_is_replaced(tmp_path, temporary):
+    (tmp_path / "program.py").write_text(KILLS_ITS_WORKER)
+    worst = str(training_seed(0, Branch.audited, 1))
+    command = ["{python}", str(tmp_path / "program.py"), "{folder}", "{seed}", str(tmp_path), worst]
+    planned = plan(3, trainer={"use": "program", "command": command}, control_models=0)
+    assert run(planned, out=tmp_path / "a", workers=1).complete
+    ends(number_in(tmp_path / "pid"))
+    assert list(temporary.iterdir()) == []
+
+
+ABANDONED = """
+import os, signal, subprocess, sys
+from epsgauge.runner.scratch import Scratch
+scratch = Scratch()
+quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+sleeps = subprocess.Popen(["sleep", "600"], **quiet, env={**os.environ, **scratch.environment}, start_new_session=True)
+print(sleeps.pid, flush=True)
+os.kill(scratch._reaper.pid, signal.SIGKILL)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@linux
+def test_what_a_run_and_its_reaper_left_is_removed_by_the_next(tmp_path, temporary):
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    done = subprocess.run([sys.executable, "-c", ABANDONED], capture_output=True, text=True, env=environment)
+    (left,) = temporary.iterdir()
+    mine = temporary / "epsgauge-scratch-of-mine"  # of another kind
+    mine.mkdir()
+    alive = Scratch()
+    assert not left.exists()
+    ends(int(done.stdout))
+    sweep()
+    assert Path(alive.folder).is_dir()  # somebody holds it
+    alive.close()
+    assert list(temporary.iterdir()) == [mine]
+
+
+def test_a_run_within_a_worker_is_marked_by_both(monkeypatch, temporary):
+    outer = Scratch()
+    monkeypatch.setenv(reaper.MARK, outer.folder)
+    inner = Scratch()
+    assert inner.environment == {reaper.MARK: f"{outer.folder}:{inner.folder}"}
+    monkeypatch.setenv(reaper.MARK, inner.environment[reaper.MARK])
+    assert leaving.scratch() == inner.folder
+    inner.close()
+    assert leaving.scratch() is None
+    outer.close()
