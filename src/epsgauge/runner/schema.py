@@ -26,10 +26,14 @@ class Table:
     apart: str | None = None
 
     @property
+    def key(self) -> str:
+        return next(iter(self.columns))
+
+    @property
     def sql(self) -> str:
         columns = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
         # a table with a text for its key is kept by it: an index beside it could be damaged by itself
-        kept = " WITHOUT ROWID" if "TEXT" in next(iter(self.columns.values())) else ""
+        kept = " WITHOUT ROWID" if "TEXT" in self.columns[self.key] else ""
         return f"CREATE TABLE {self.name} ({columns}, seal BLOB NOT NULL){kept}"
 
 

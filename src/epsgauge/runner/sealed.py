@@ -18,7 +18,7 @@ from typing import Any, Self
 from epsgauge.runner import schema
 from epsgauge.runner.plain_files import check_plain
 from epsgauge.runner.schema import SEALS, Table, parts_of
-from epsgauge.runner.trouble import damaged, in_words, newer
+from epsgauge.runner.trouble import Damaged, damaged, in_words, newer
 
 SIZE = 16  # bytes of a seal
 _LEAST, _MOST = 1_000_000, 1_000_000_000  # bytes of a value that a file of any size may have, and any at all
@@ -88,38 +88,51 @@ class Sealed:
 
         Each is held against its seal, and when the last has come all of them against their sum: read to the end.
         """
-        where = "" if part is None else f" WHERE {table.apart} = ?"
-        sealed = self.version >= SEALS
-        columns = ", ".join([*table.columns, "seal"] if sealed else table.columns)
-        query = f"SELECT {columns} FROM {table.name}{where} ORDER BY {next(iter(table.columns))}"
+        where, values = ("", ()) if part is None else (f"WHERE {table.apart} = ?", (part,))
+        sealed, last = self.version >= SEALS, None
         n = total = 0
-        last: Any = None
         with self._at_one_moment():
-            for row in self._stepped(query, () if part is None else (part,)):
-                if not sealed:
-                    yield row
-                    continue
-                values, seal = row[:-1], row[-1]
-                if seal_of(table, values) != seal:
-                    raise damaged(self.file, f"row {values[0]!r} of {table.name} is not what was written")
-                if n and values[0] <= last:  # SQLite takes the order of its pages for granted
-                    raise damaged(self.file, f"row {values[0]!r} of {table.name} is out of order")
-                last = values[0]
-                n, total = n + 1, total + int.from_bytes(seal)
-                yield values
+            for row in self._stepped(f"{self._select(table)} {where} ORDER BY {table.key}", values):
+                yield self._unsealed(table, row)
+                if sealed:
+                    if n and row[0] <= last:  # SQLite takes the order of its pages for granted
+                        raise damaged(self.file, f"row {row[0]!r} of {table.name} is out of order")
+                    n, total, last = n + 1, total + int.from_bytes(row[-1]), row[0]
             parts = parts_of(table) if part is None else [f"{table.name} {part}"]
             if sealed and (n, total % 2 ** (8 * SIZE)) != self._sum(parts):
-                written = self._sum(parts)[0]
-                raise damaged(self.file, f"{table.name} has {n} rows, which are not the {written} that were written")
+                raise self._miscounted(table, n, self._sum(parts)[0])
+
+    def row(self, table: Table, key: Any) -> tuple[Any, ...]:
+        """The row with this key, which must be there."""
+        found = self.query(f"{self._select(table)} WHERE {table.key} = ?", (key,))
+        if not found:
+            raise damaged(self.file, f"{table.name} has no row {key!r}")
+        return self._unsealed(table, found[0])
 
     def keys(self, table: Table, part: str) -> list[Any]:
         """The keys of a part; that there are as many as were written is checked, and no more."""
         with self._at_one_moment():
-            query = f"SELECT {next(iter(table.columns))} FROM {table.name} WHERE {table.apart} = ? ORDER BY 1"
+            query = f"SELECT {table.key} FROM {table.name} WHERE {table.apart} = ? ORDER BY 1"
             found = [row[0] for row in self._stepped(query, (part,))]
             if self.version >= SEALS and len(found) != (n := self._sum([f"{table.name} {part}"])[0]):
-                raise damaged(self.file, f"{table.name} has {len(found)} rows, which are not the {n} that were written")
+                raise self._miscounted(table, len(found), n)
         return found
+
+    def _select(self, table: Table) -> str:
+        columns = [*table.columns, "seal"] if self.version >= SEALS else table.columns
+        return f"SELECT {', '.join(columns)} FROM {table.name}"
+
+    def _unsealed(self, table: Table, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A row without its seal, which must fit."""
+        if self.version < SEALS:
+            return row
+        values = row[:-1]
+        if seal_of(table, values) != row[-1]:
+            raise damaged(self.file, f"row {row[0]!r} of {table.name} is not what was written")
+        return values
+
+    def _miscounted(self, table: Table, n: int, written: int) -> Damaged:
+        return damaged(self.file, f"{table.name} has {n} rows, which are not the {written} that were written")
 
     def _sum(self, parts: list[str]) -> tuple[int, int]:
         """How many rows were written to these parts, and the sum of their seals."""
@@ -137,7 +150,6 @@ class Sealed:
 
     def put_all(self, table: Table, rows: Iterable[Sequence[Any]]) -> None:
         """Add rows, or put them in the place of those with the same key, with their seals; inside a transaction."""
-        key = next(iter(table.columns))
         place = 0 if table.apart is None else list(table.columns).index(table.apart)
         apart = table.apart or "NULL"
         insert = f"INSERT OR REPLACE INTO {table.name} VALUES ({', '.join('?' * (len(table.columns) + 1))})"
@@ -151,7 +163,7 @@ class Sealed:
             of[1] += by * int.from_bytes(seal)
 
         for row in rows:
-            old = self.connection.execute(f"SELECT {apart}, seal FROM {table.name} WHERE {key} = ?", (row[0],))
+            old = self.connection.execute(f"SELECT {apart}, seal FROM {table.name} WHERE {table.key} = ?", (row[0],))
             for value, seal in old.fetchall():
                 count(value, seal, -1)
             seal = seal_of(table, row)
@@ -167,7 +179,7 @@ class Sealed:
 
     def append(self, table: Table, row: Sequence[Any]) -> None:
         """Add a row to a table whose key counts its rows; inside a transaction."""
-        last = self.query(f"SELECT max({next(iter(table.columns))}) FROM {table.name}")[0][0]
+        last = self.query(f"SELECT max({table.key}) FROM {table.name}")[0][0]
         self.put(table, ((last or 0) + 1, *row))
 
     @contextmanager

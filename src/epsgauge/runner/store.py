@@ -7,7 +7,7 @@ import os
 import sqlite3
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -333,10 +333,17 @@ class Store:
 
     def signals(self, game: GameSettings, *, rehearsal: bool = False) -> Signals:
         """What was seen of all models that are done, or of those of the rehearsal."""
+        return self._signals(game, self._database.rows(REHEARSALS if rehearsal else MODELS, "done"))
+
+    def signals_of(self, game: GameSettings, index: int) -> Signals:
+        """What was seen of one model, which is done."""
+        return self._signals(game, [self._database.row(MODELS, index)])
+
+    def _signals(self, game: GameSettings, rows: Iterable[tuple[Any, ...]]) -> Signals:
         m, layout = game.pairs_per_model, self.layout()
         sizes = (m, 16 * m, 0 if layout is None else layout.size)
         index, bits, pairs, signals = list[int](), bytearray(), bytearray(), bytearray()
-        for row in self._database.rows(REHEARSALS if rehearsal else MODELS, "done"):
+        for row in rows:
             if layout is None:
                 raise damaged(self.file, "it does not say which channels it has")
             index.append(row[0])
