@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests docs notebook browser figures oracle benchmark soak proofs zoo clean
+.PHONY: demo test lint types imports tests docs notebook browser figures oracle benchmark soak faults proofs zoo clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
@@ -68,6 +68,11 @@ KILLS ?= 100
 soak: $(VENV)/installed
 	$(BIN)/python tools/soak.py --kills $(KILLS)
 	$(BIN)/python tools/soak.py --kills $(KILLS) --together
+
+# N mutations of stores and files each, hostile directories, edits and kills: everything but `tried` and `refused` is 0
+faults: N := 1000
+faults: $(VENV)/installed
+	$(BIN)/python -m faults --n $(N) --seed $(SEED)
 
 # What the guaranteed bounds promise, enumerated and simulated at length: about an hour on one core
 proofs: $(VENV)/installed

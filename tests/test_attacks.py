@@ -321,7 +321,7 @@ def scoring(value):
             "the attack own must give finite scores, but 1 of 18 are not (the first is nan, of model 7, pair 1).",
         ),
         (scoring(lambda: 1 / 0), "the attack own failed with ZeroDivisionError: division by zero."),
-        (scoring("high"), "the attack own failed with ValueError: could not convert string to float: 'high'."),
+        (scoring("high"), "the score of the attack own must be a number or an array of numbers, but got 'high'."),
         (
             lambda: ATTACKS["loss"].threshold_at(5, signals()),
             "percentile goes with an attack that has percentiles, which loss has not, but got 5. Use threshold.",

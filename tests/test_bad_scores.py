@@ -95,6 +95,49 @@ REFUSED = {
     "one class chooses": (lambda: table([0, 1], [1, 2]), {}, "all rows of the 1 model. Take more fit_models"),
 }
 
+MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
+OBJECTS = np.array([np.complex128(1 + 2j), 1.0], dtype=object)
+EDGES = {
+    "Scores, score": lambda value: table([0, 1], value),
+    "Scores, bit": lambda value: table(value, [1.0, 2.0]),
+    "Scores, model": lambda value: eg.Scores(value, [0, 1], [0, 1], [1.0, 2.0], "substitute"),
+    "ins": lambda value: eg.Scores.from_in_out(value, [1.0], adjacency="substitute"),
+    "joined": lambda value: eg.Scores.joined((["a", "b"], value), {"a": 0, "b": 1}, adjacency="substitute"),
+    "counts": lambda value: eg.Tally(tp=value, tn=1, fp=1, fn=1),
+    "guesses": lambda value: eg.Tally.from_guesses([0, 1], value),
+    "delta": lambda value: eg.estimate(eg.Tally(tp=9, tn=9, fp=1, fn=1), delta=value),
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (MASKED, "must have a value everywhere, but some are masked. Fill them in."),
+        ([MASKED[0], MASKED[1]], "must have a value everywhere, but some are masked"),
+        (np.array([1j, 1]), "must be a number or an array of numbers, but got array([0.+1.j, 1.+0.j])."),
+        (OBJECTS, "must be a number or an array of numbers, but got"),
+        (np.array(["2020", "2021"], "datetime64[Y]"), "must be a number or an array of numbers, but got"),
+        ([10**400, 1], f"must be a number or an array of numbers, but got [1{199 * '0'}"[:210]),
+        ([10**5000, 1], "but got a number of more digits than can be written."),
+    ],
+    ids=["masked", "masked parts", "complex", "objects", "dates", "large", "larger"],
+)
+def test_nothing_of_a_number_is_lost(edge, value, sentence):
+    with pytest.raises(eg.InvalidInput, match=re.escape(sentence)):
+        EDGES[edge](value)
+
+
+def test_a_mask_that_hides_nothing_and_tensors_are_taken():
+    torch = pytest.importorskip("torch")
+    weights = torch.tensor([0.5, 0.25], requires_grad=True)
+    for value in (weights, weights * 1, np.ma.array([0.5, 0.25])):
+        assert table([0, 1], value).score.tolist() == [0.5, 0.25]
+    with pytest.raises(eg.InvalidInput, match="score must be a number or an array of numbers, but got"):
+        table([0, 1], [weights[0], "x"])
+    with pytest.raises(eg.InvalidInput, match=re.escape("bit must be 0 or 1, but got 0.5 at index 0.")):
+        table(weights, [0, 1])
+
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_sentence(name):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from epsgauge.data import files
 from epsgauge.data.cifar10 import RECORD, cifar10
 from epsgauge.data.idx import idx, read_idx
 from epsgauge.data.sst2 import sst2
@@ -124,3 +125,12 @@ def test_the_real_fashion_mnist():
     images, labels = idx(FASHION / "train-images-idx3-ubyte.gz", FASHION / "train-labels-idx1-ubyte.gz")
     assert images.shape == (60_000, 1, 28, 28)
     assert np.bincount(labels).tolist() == [6000] * 10
+
+
+def test_what_unpacks_to_too_much_is_a_sentence(tmp_path, monkeypatch):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(bytes(1000)))
+    assert files.content(path, "the file") == bytes(1000)
+    monkeypatch.setattr(files, "MOST_BYTES", 999)
+    with pytest.raises(InvalidInput, match=r"the file .*a\.gz may unpack to 0 GB at most, but is larger. Unpack it"):
+        files.content(path, "the file")

@@ -1,12 +1,11 @@
 """What is declared beforehand cannot be had afterwards: in a run's store, or in a file before scores are seen."""
 
 import json
-import sqlite3
-from contextlib import closing
 
 import numpy as np
 import pytest
 from command_line import ask, refused, told
+from stores import forge
 from tiny_runs import plan, played, responses
 
 import epsgauge as eg
@@ -57,10 +56,8 @@ def test_no_file_beside_the_store_is_needed_to_know_of_looks(done):
 
 
 def test_what_has_no_results_is_no_look(tmp_path):
-
     done = played(plan(), tmp_path / "run")
-    with closing(sqlite3.connect(done.path / FILE, isolation_level=None)) as connection:
-        connection.execute("DELETE FROM models")
+    forge(done.path / FILE, "DELETE FROM models")
     run = Run.open(done.path)
     assert len(run.signals()) == 0
     assert run.looks == []

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from stores import forge
 
 import epsgauge as eg
 from epsgauge.runner.executors import InProcess
@@ -65,10 +66,7 @@ def test_neither_workers_nor_gaps_nor_growth_change_a_signal(tmp_path, groups_of
     eg.run(plan(), out=tmp_path / "grown", executor=InProcess())
     assert signals(tmp_path / "grown") == whole
     shutil.copytree(tmp_path / "whole", tmp_path / "gaps")
-    connection = sqlite3.connect(tmp_path / "gaps" / FILE)
-    connection.execute("DELETE FROM models WHERE idx IN (1, 2, 3, 6)")
-    connection.commit()
-    connection.close()
+    forge(tmp_path / "gaps" / FILE, "DELETE FROM models WHERE idx IN (1, 2, 3, 6)")
     eg.run(plan(), out=tmp_path / "gaps", workers=2)
     assert signals(tmp_path / "gaps") == whole
 

@@ -41,6 +41,7 @@ PUBLIC = [
     "report",
     "run",
     "sample_size",
+    "verify",
 ]
 HEAVY = ["torch", "matplotlib", "ray", "dask", "sklearn", "pandas", "opacus", "dp_accounting"]
 

@@ -68,6 +68,19 @@ def test_what_is_refused(tmp_path):
     refused("a.parquet must have one column score, but has 2.", path)
 
 
+def test_metadata_that_say_two_things(tmp_path):
+    key, path = b"epsgauge.adjacency", tmp_path / "a.parquet"
+
+    def stating(*values):
+        kept = pa.KeyValueMetadata([(key, value) for value in values])
+        pq.write_table(pa.table({"bit": [1], "score": [0.5]}).replace_schema_metadata(kept), path)
+        return path
+
+    assert Scores.read(stating(b"substitute", b"substitute"), models="one").adjacency == "substitute"
+    sentence = "a.parquet says adjacency=substitute and also adjacency=add-remove in its metadata. Write it again with"
+    refused(sentence, stating(b"substitute", b"add-remove"))
+
+
 def test_damaged_files(tmp_path):
     path = tmp_path / "a.parquet"
     Scores.from_in_out(np.arange(500.0), np.arange(500.0), adjacency="substitute").write(path)

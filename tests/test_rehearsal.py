@@ -1,11 +1,11 @@
 """Canaries made from the data, the rehearsal that takes the best, and the control without noise."""
 
-import sqlite3
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from command_line import ask
+from stores import forge
 
 import epsgauge as eg
 from epsgauge.attacks.rehearsed import Rehearsed, effect
@@ -205,9 +205,8 @@ def test_the_best_canary_is_taken_and_resuming_changes_nothing(tmp_path):
     assert again.canary == run.canary
     assert again.signals()["loss"].tobytes() == run.signals()["loss"].tobytes()
     # killed in the middle: some of both are gone, and come back the same
-    for query in ("DELETE FROM models WHERE idx > 20", "DELETE FROM arrays", "DELETE FROM rehearsals WHERE idx % 3"):
-        with sqlite3.connect(run.path / FILE) as connection:
-            connection.execute(query)
+    gone = ("DELETE FROM models WHERE idx > 20", "DELETE FROM arrays", "DELETE FROM rehearsals WHERE idx % 3")
+    forge(run.path / FILE, *gone)
     back = eg.run(plan(Mean(), n_models=60), out=run.path, executor=InProcess())
     assert back.signals()["loss"].tobytes() == again.signals()["loss"].tobytes()
     with Store.read(run.path / FILE) as store:
@@ -224,8 +223,7 @@ def test_the_best_canary_is_taken_and_resuming_changes_nothing(tmp_path):
 )
 def test_a_damaged_rehearsal_is_one_sentence(tmp_path, damage):
     run = played(tmp_path, Mean(), n_models=20)
-    with sqlite3.connect(run.path / FILE) as connection:
-        connection.execute(damage)
+    forge(run.path / FILE, damage)
     with pytest.raises(InvalidInput, match=r"store.sqlite is damaged \(.*Restore it from a copy, or start again"):
         eg.audit(eg.Run.open(run.path))
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from patience import PATIENCE, until
+from stores import forge
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
@@ -135,10 +136,7 @@ def test_neither_workers_nor_executor_nor_order_change_a_signal(finished, tmp_pa
         run(plan(), out=tmp_path / "threads", executor=threads)
     # backwards: later models first, by asking for them as a run that lacks them
     shutil.copytree(finished, tmp_path / "late")
-    connection = sqlite3.connect(tmp_path / "late" / FILE)
-    connection.execute("DELETE FROM models WHERE idx IN (0, 2)")
-    connection.commit()
-    connection.close()
+    forge(tmp_path / "late" / FILE, "DELETE FROM models WHERE idx IN (0, 2)")
     here(plan(), tmp_path / "late")
     for name in ("two", "processes", "late"):
         assert blobs(tmp_path / name) == blobs(finished), name

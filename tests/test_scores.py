@@ -5,6 +5,7 @@ import io
 import pickle
 import re
 import sys
+import zipfile
 from functools import partial
 from types import SimpleNamespace
 
@@ -251,6 +252,50 @@ def test_bad_csv_files(tmp_path, content, sentence):
     refused(sentence, Scores.read, written(tmp_path, content), adjacency="substitute")
 
 
+def test_a_file_that_was_cut_short_is_no_smaller_audit(tmp_path):
+    path = tmp_path / "a.csv"
+    table(score=[0.5, 1.25, 2.75]).write(path)
+    whole = path.read_text()
+    assert whole.startswith("# epsgauge scores, adjacency=substitute, rows=3\n")
+    lines = whole.splitlines(keepends=True)
+    sentence = "a.csv says that it has 3 rows, but it has 2: it was cut short or edited. Write or copy it again, or"
+    refused(sentence, Scores.read, written(tmp_path, "".join(lines[:-1])))
+    refused("but it has 4: it was cut", Scores.read, written(tmp_path, f"{whole}9,0,1,1.5\n"))
+    refused("but it has 0: it was cut", Scores.read, written(tmp_path, "".join(lines[:2])))
+    for cut in (whole[:-1], whole[:-2]):  # the last score may have lost a digit
+        refused("3 rows, but the last of them has no end of line", Scores.read, written(tmp_path, cut))
+    older = "".join(lines[:-1]).replace(", rows=3", "")
+    assert len(Scores.read(written(tmp_path, older))) == 2
+    elsewhere = "# my notes: rows=7\n" + older
+    assert len(Scores.read(written(tmp_path, elsewhere))) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        ("adjacency=substitute", "adjacency=add-remove", "adjacency=substitute and also adjacency=add-remove."),
+        ("adjacency=substitute, bits=coins", "bits=dealt", "bits=coins and also bits=dealt."),
+        ("adjacency=substitute, rows=1", "rows=2", "rows=1 and also rows=2."),
+    ],
+)
+@pytest.mark.parametrize("between", [", ", "\n# epsgauge scores, "])
+def test_a_file_says_a_thing_in_one_way(tmp_path, between, first, second, sentence):
+    path = written(tmp_path, f"# epsgauge scores, {first}{between}{second}\nmodel,bit,score\n0,1,2\n")
+    refused(f"a.csv says {sentence} Correct the comment lines above its header.", Scores.read, path)
+    path = written(tmp_path, f"# epsgauge scores, {first}{between}{first}\nmodel,bit,score\n0,1,2\n")
+    assert Scores.read(path).adjacency == "substitute"
+
+
+@pytest.mark.parametrize("twice", ["adjacency", "score"])
+def test_an_archive_has_an_array_once(tmp_path, twice):
+    path = tmp_path / "a.npz"
+    np.savez(path, bit=[1], score=[2.0], adjacency="substitute")
+    np.savez(tmp_path / "b.npz", **{twice: "add-remove"})
+    with zipfile.ZipFile(path, "a") as members, pytest.warns(UserWarning, match="Duplicate name"):
+        members.writestr(f"{twice}.npy", zipfile.ZipFile(tmp_path / "b.npz").read(f"{twice}.npy"))
+    refused(f"a.npz must have one array {twice}, but has 2.", Scores.read, path, models="one")
+
+
 def test_files_of_the_wrong_kind(tmp_path):
     refused("there is no file", Scores.read, tmp_path / "none.csv", adjacency="substitute")
     refused("cannot be read: Is a directory.", Scores.read, tmp_path, adjacency="substitute")
@@ -284,10 +329,10 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     table().write(path)
     before = path.read_bytes()
 
-    def full(self, content):
+    def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr("os.replace", full)
     refused("a.csv cannot be written: No space left on device.", table(score=[1, 2, 3]).write, path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]

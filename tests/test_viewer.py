@@ -1,8 +1,11 @@
 """The viewer over HTTP: who may see what, what is logged as a look, what sliders show, and what is refused."""
 
+import asyncio
+import contextlib
 import http.client
 import io
 import json
+import os
 import re
 import signal
 import socket
@@ -15,12 +18,15 @@ from functools import partial
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest import mock
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+import uvicorn
 from patience import PATIENCE
 from tiny_runs import pairs_plan, plan, played, stopped
+from uvicorn.server import ServerState
 
 import epsgauge as eg
 from epsgauge.auditing.audit import audit_run
@@ -28,7 +34,7 @@ from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.figures.narrowing import narrowing
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.table import METHODS
-from epsgauge.reporting.viewer import calculator, explore, upload
+from epsgauge.reporting.viewer import calculator, explore, timely, upload
 from epsgauge.reporting.viewer.audits import Audits
 from epsgauge.reporting.viewer.guard import HEADERS, PAGES
 from epsgauge.reporting.viewer.pictures import Pictures
@@ -1004,3 +1010,68 @@ def test_a_run_that_goes_while_it_is_read_is_gone(tmp_path, monkeypatch):
         (tmp_path / "a" / "store.sqlite").touch()
         with pytest.raises(InvalidInput, match="there is no run 'a' here"):
             read("a")
+
+
+# slow clients, strange names
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: "])
+def test_a_client_that_says_nothing_is_dropped(tmp_path, monkeypatch, sent):
+    monkeypatch.setattr(timely, "HEAD_WITHIN", 0.02)
+    served = Served(tmp_path)
+    try:
+        with socket.create_connection(("127.0.0.1", served.viewer.port), timeout=PATIENCE) as slow:
+            slow.sendall(sent)
+            with contextlib.suppress(ConnectionResetError):
+                assert slow.recv(1) == b""
+    finally:
+        served.viewer.stop()
+        served.thread.join(PATIENCE)
+
+
+def test_the_time_runs_until_the_head_is_there():
+    """By the protocol alone, without waiting for anything."""
+
+    async def speak():
+        async def app(scope, receive, send):
+            await receive()
+
+        spoken = timely.Timely(uvicorn.Config(app, lifespan="off"), ServerState(), {})
+        spoken.connection_made(mock.Mock(spec=asyncio.Transport, get_extra_info=lambda *_: None))
+        first = spoken.late
+        assert first is not None
+        spoken.data_received(b"POST / HTTP/1.1\r\nHost: a\r\n")
+        assert spoken.late is first  # a byte now and then gives no more time
+        spoken.data_received(b"Content-Length: 5\r\n\r\nab")
+        assert first.cancelled()
+        assert spoken.late is None  # what is sent after the head may take its time
+        spoken.data_received(b"cd")
+        assert spoken.late is None
+        spoken.cycle.response_complete = True  # but not what nobody waits for
+        spoken.data_received(b"e")
+        assert (last := spoken.late) is not None
+        spoken.connection_lost(None)
+        assert last.cancelled()
+
+    asyncio.run(speak())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no UTF-8")
+def test_names_of_folders_that_are_no_utf_8(tmp_path):
+    root = tmp_path / os.fsdecode(b"caf\xe9")
+    played(small(), root / os.fsdecode(b"r\xe9"))
+    played(judged_plan("half"), root / os.fsdecode(b"b\xe9"))
+    (root / os.fsdecode(b"b\xe9") / "store.sqlite").write_bytes(b"no database" * 100)
+    with Served(root) as served:
+        client = served.client
+        ids = Folder(root).ids()
+        assert len(ids) == 2
+        pages = [client.get("/"), client.get("/api/list"), client.get("/overlay", id=ids)]
+        for run_id in (*ids, os.fsdecode(b"none\xe9").encode("utf-8", "backslashreplace").decode()):
+            pages += [client.get("/run", id=run_id)]
+            pages += [client.get(f"/api/{what}", id=run_id) for what in ("verdict", "progress", "results")]
+        pages += [client.get("/api/explore", id=ids[-1], delta="1e-5")]
+        assert [page.status for page in pages if page.status >= 500] == []
+        assert "caf\ufffd" in pages[0].text
+        raw = b"bit,score\n1,2\n"
+        assert client.post("/api/scores", raw, name="caf\ufffd\u202e.csv").status == 400

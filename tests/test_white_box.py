@@ -11,6 +11,7 @@ import pytest
 import torch
 from opacus import PrivacyEngine
 from scipy.stats import kstest
+from stores import forge
 from tiny_runs import played, stopped
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -131,8 +132,7 @@ def test_neither_groups_nor_interruptions_change_what_is_seen(tmp_path, groups_o
     played(plan(adversary), tmp_path / "stopped")
     assert rows(tmp_path / "stopped") == whole
     shutil.copytree(tmp_path / "whole", tmp_path / "gaps")
-    with sqlite3.connect(tmp_path / "gaps" / FILE) as connection:
-        connection.execute("DELETE FROM models WHERE idx IN (1, 3, 4)")
+    forge(tmp_path / "gaps" / FILE, "DELETE FROM models WHERE idx IN (1, 3, 4)")
     played(plan(adversary), tmp_path / "gaps")
     assert rows(tmp_path / "gaps") == whole
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from epsgauge.reporting.report import report
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.run import run
+    from epsgauge.runner.verify import verify
     from epsgauge.runner.view import Run
     from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
     from epsgauge.scores.table import Scores
@@ -62,6 +63,7 @@ _HOME = {
     "report": "epsgauge.reporting.report",
     "run": "epsgauge.runner.run",
     "sample_size": "epsgauge.stats.sizing",
+    "verify": "epsgauge.runner.verify",
 }
 
 __all__ = [
@@ -96,6 +98,7 @@ __all__ = [
     "report",
     "run",
     "sample_size",
+    "verify",
 ]
 
 

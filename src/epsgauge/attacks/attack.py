@@ -10,6 +10,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
 from epsgauge.references import users_code
 from epsgauge.scores.table import Scores
+from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 
 
@@ -72,7 +73,7 @@ class Attack:
 
     def _checked_score(self, signals: Signals) -> Floats:
         with users_code(f"the attack {self.name}"):
-            score = np.asarray(self.score(signals), dtype=np.float64)
+            score = checks.floats(f"the score of the attack {self.name}", self.score(signals))
         if score.shape != signals.bits.shape:
             raise InvalidInput(
                 f"the attack {self.name} must give one score per pair, an array of shape {signals.bits.shape}, but "

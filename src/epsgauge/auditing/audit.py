@@ -31,6 +31,7 @@ from epsgauge.methods.facts import Facts, Lost, left
 from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import METHODS, OF_NOISE, default_method, judging
+from epsgauge.plain import plain
 from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.scores.rules import default_fit, default_fit_pairs, judge
@@ -121,7 +122,7 @@ class Audit(Reading, Printed):
         return replace(found, promise=kept.promise)
 
     def __repr__(self) -> str:
-        return f"<Audit of {self.name}: {self.verdict.brief}>"
+        return f"<Audit of {plain(self.name)}: {self.verdict.brief}>"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values; infinite numbers are floats still."""

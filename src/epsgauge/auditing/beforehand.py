@@ -12,6 +12,7 @@ from epsgauge.adjacency import Adjacency, checked
 from epsgauge.auditing.setup import Setup
 from epsgauge.declaration import SHOWN, Declaration, digest_of, now
 from epsgauge.errors import InvalidInput
+from epsgauge.files import create
 from epsgauge.scores.said import Bits, Models, checked_bits, checked_models
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings, changed
@@ -48,8 +49,7 @@ def declare(
     digest = digest_of(content)
     text = json.dumps({"declared": content, "digest": digest}, indent=2, ensure_ascii=False) + "\n"
     try:
-        with Path(path).open("x", encoding="utf-8") as file:
-            file.write(text)
+        create(Path(path), text)
     except FileExistsError:
         raise InvalidInput(f"{path} exists, and a declaration is never replaced. Use another name.") from None
     except OSError as error:
@@ -65,7 +65,7 @@ def declaration_of(path: str | os.PathLike[str]) -> Declaration:
         content, digest = held["declared"], str(held["digest"])
     except OSError as error:
         raise InvalidInput(f"{path} could not be read: {error.strerror}. `epsgauge declare` writes one.") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise unknown from None
     if digest_of(content) != digest:
         raise InvalidInput(

@@ -13,6 +13,7 @@ from epsgauge.auditing.audit import Audit, audit_run, logged
 from epsgauge.auditing.family import Family
 from epsgauge.auditing.setup import setup_of
 from epsgauge.errors import InvalidInput
+from epsgauge.plain import plain
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Given
 from epsgauge.settings import OF_A_RULE
@@ -191,8 +192,8 @@ def _quantiles(posterior: Posterior) -> Floats:
 
 def _labels(runs: Sequence[Run]) -> list[str]:
     """The names of the plans where they differ, else the folders."""
-    names = [run.plan.name for run in runs]
-    paths = [str(run.path) for run in runs]
+    names = [plain(run.plan.name) for run in runs]
+    paths = [plain(str(run.path)) for run in runs]
     return names if len(set(names)) == len(names) else paths
 
 

@@ -24,6 +24,8 @@ def calibrate(
 
     Exits with 1 if a guaranteed method fails within its assumptions.
     """
+    from rich.text import Text
+
     from epsgauge.auditing.calibration import calibrate as play_all
     from epsgauge.reporting.calibration import show
 
@@ -35,7 +37,7 @@ def calibrate(
             level=level,
             seed=seed,
             exact=exact,
-            on_scenario=None if status is None else lambda name: status.update(f"calibrating {method}: {name}"),
+            on_scenario=None if status is None else lambda name: status.update(Text(f"calibrating {method}: {name}")),
         )
     if as_json:
         print_json(found.to_json())

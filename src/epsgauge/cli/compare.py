@@ -10,7 +10,7 @@ import typer
 
 from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn, kind_of, tell
 from epsgauge.cli.report import ReportFile
-from epsgauge.cli.terminal import AsJson, console, print_json
+from epsgauge.cli.terminal import AsJson, console, print_json, say
 
 
 class Rule(StrEnum):
@@ -70,7 +70,7 @@ def compare(
     else:
         show(found, console())
     if figure is not None:
-        typer.echo(f"figure: {figure}", err=True)
+        say(f"figure: {figure}", err=True)
     if report is not None:
-        typer.echo(f"report: {report}", err=True)
+        say(f"report: {report}", err=True)
     tell(said)

@@ -24,7 +24,7 @@ from epsgauge.cli.audit import (
     rule_of,
 )
 from epsgauge.cli.scores import Independent, OneModel, models_of
-from epsgauge.cli.terminal import AsJson, print_json
+from epsgauge.cli.terminal import AsJson, print_json, say
 
 
 def declare(
@@ -64,4 +64,4 @@ def declare(
     if as_json:
         print_json({**written.to_json(), "declared": dict(written.content)})
     else:
-        typer.echo(f"wrote {file}\ndigest {written.digest}\nnext: epsgauge scores SCORES --declared {file}")
+        say(f"wrote {file}", f"digest {written.digest}", f"next: epsgauge scores SCORES --declared {file}")

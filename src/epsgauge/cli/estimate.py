@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from epsgauge.cli.report import ReportFile
+from epsgauge.cli.terminal import say
 from epsgauge.errors import InvalidInput
 
 
@@ -74,9 +75,9 @@ def estimate(
 
     show(answer, Console(highlight=False))
     if figure is not None:
-        typer.echo(f"figure: {figure}", err=True)
+        say(f"figure: {figure}", err=True)
     if report is not None:
-        typer.echo(f"report: {report}", err=True)
+        say(f"report: {report}", err=True)
 
 
 def _number(name: str, text: str) -> float:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from epsgauge.cli.audit import given_settings
-from epsgauge.cli.terminal import AsJson, print_json
+from epsgauge.cli.terminal import AsJson, print_json, say
 
 
 def export(
@@ -28,18 +28,16 @@ def export(
     chosen = setup_of(found.plan.audit, given_settings({"attack": attack})).attack
     scores = chosen.scores(results_of(found).signals)
     if not found.log_look("export"):
-        typer.echo(f"! {unlogged(folder)}", err=True)
+        say(f"! {unlogged(folder)}", err=True)
     scores.write(out)
     if not found.complete or found.extended_after_look:
-        typer.echo(
+        say(
             "! the run is not finished, has failed models or was extended after a look: the file does not say so",
             err=True,
         )
     if found.n_failed:
-        typer.echo(
-            f"! {found.n_failed} models failed and have no scores: an audit of the file cannot count them", err=True
-        )
+        say(f"! {found.n_failed} models failed and have no scores: an audit of the file cannot count them", err=True)
     if as_json:
         print_json({"file": str(out), "rows": len(scores), "attack": chosen.name, "adjacency": scores.adjacency})
     else:
-        typer.echo(f"wrote {len(scores)} scores of the attack {chosen.name} to {out}")
+        say(f"wrote {len(scores)} scores of the attack {chosen.name} to {out}")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from epsgauge.cli.terminal import say
+
 if TYPE_CHECKING:
     from epsgauge.auditing.gate import Gate
 
@@ -34,10 +36,10 @@ def kind_of(fail_on: Kind | None) -> Literal["violation", "inconclusive"] | None
 def tell(said: Gate) -> None:
     """Say on standard error what a gate says, and end where it fails."""
     for reason in said.reasons:
-        typer.echo(f"gate: {reason}", err=True)
+        say(f"gate: {reason}", err=True)
     for reason in said.uncounted:
-        typer.echo(f"! not counted, since it is not guaranteed (--count-estimates counts it): {reason}", err=True)
+        say(f"! not counted, since it is not guaranteed (--count-estimates counts it): {reason}", err=True)
     for reason in said.idle:
-        typer.echo(f"! this gate could not have failed: {reason}", err=True)
+        say(f"! this gate could not have failed: {reason}", err=True)
     if said.reasons:
         raise typer.Exit(REFUSED)

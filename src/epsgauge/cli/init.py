@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from epsgauge.cli.terminal import AsJson, print_json
+from epsgauge.cli.terminal import AsJson, print_json, say
 from epsgauge.errors import InvalidInput
+from epsgauge.files import create
 
 
 def init(
@@ -36,12 +37,12 @@ def init(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in templates:
-            (folder / file.name).write_bytes(file.read_bytes())
+            create(folder / file.name, file.read_bytes())
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror}.") from None
     if as_json:
         print_json({"folder": str(folder), "files": [file.name for file in templates]})
         return
-    typer.echo(f"wrote {', '.join(file.name for file in templates)} into {folder}")
+    say(f"wrote {', '.join(file.name for file in templates)} into {folder}")
     plan = folder / "plan.toml"
-    typer.echo(f"next: epsgauge check {plan} --try\n      epsgauge run {plan} --out runs/mine")
+    say(f"next: epsgauge check {plan} --try", f"      epsgauge run {plan} --out runs/mine")

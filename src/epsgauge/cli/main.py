@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import io
-import os
 import sys
 import traceback
 from typing import Annotated, NoReturn
@@ -13,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from epsgauge import __version__
-from epsgauge.cli import reproduce
+from epsgauge.cli import reproduce, streams
 from epsgauge.cli.audit import audit
 from epsgauge.cli.calibrate import calibrate
 from epsgauge.cli.check import check
@@ -29,8 +27,10 @@ from epsgauge.cli.run import run
 from epsgauge.cli.scores import scores
 from epsgauge.cli.size import size
 from epsgauge.cli.status import status
+from epsgauge.cli.verify import verify
 from epsgauge.cli.view import view
 from epsgauge.errors import EpsgaugeError
+from epsgauge.plain import block
 
 app = typer.Typer(
     name="epsgauge",
@@ -47,6 +47,7 @@ GROUPS = (
     probe,
     run,
     status,
+    verify,
     audit,
     report,
     compare,
@@ -83,16 +84,13 @@ def main() -> None:
     # what is imported stays: to look for garbage in it, often and once more at the end, takes a sixth of a short answer
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # an old terminal shows ? for ε, and no traceback
-            stream.reconfigure(errors="replace")
+    streams.prepare()
     try:
         sys.exit(app(standalone_mode=False) or 0)
     except EpsgaugeError as error:
         _fail(str(error))
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except MemoryError:
+        _fail("this does not fit into memory. Use a machine with more, or judge less at once.")
     except OSError as error:
         _fail(f"the output could not be written: {error.strerror}.")
     except KeyboardInterrupt:
@@ -102,7 +100,7 @@ def main() -> None:
         if type(error).__name__ == "Abort":
             sys.exit(130)
         if not hasattr(error, "format_message"):  # a mistake of ours: shown whole, and not with the exit code of a gate
-            traceback.print_exc()
+            typer.echo(block(traceback.format_exc()), err=True)
             sys.exit(2)
         sentence = error.format_message()
         if sentence.startswith("Usage:"):  # no command was given: this is the help
@@ -112,5 +110,5 @@ def main() -> None:
 
 
 def _fail(sentence: str) -> NoReturn:
-    typer.echo(f"error: {sentence}", err=True)
+    typer.echo(block(f"error: {sentence}"), err=True)
     sys.exit(2)

@@ -29,6 +29,7 @@ from epsgauge.cli.audit import (
     VerdictMethod,
     audited,
 )
+from epsgauge.cli.terminal import say
 
 
 class Kind(StrEnum):
@@ -86,4 +87,4 @@ def report(
         typer.echo(written(found, kind, probe=shown), nl=False)
         return
     report(found, out=target, format=kind, probe=shown)
-    typer.echo(f"{found.verdict.sentence}\nreport: {target}")
+    say(found.verdict.sentence, f"report: {target}")

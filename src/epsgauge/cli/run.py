@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsgauge.cli.terminal import AsJson, console, print_json
+from epsgauge.cli.terminal import AsJson, console, print_json, say
 
 if TYPE_CHECKING:
     from epsgauge.runner.plan import Plan
@@ -63,7 +63,7 @@ def run(
         from epsgauge.reporting.status import show
 
         show(status, console())
-        typer.echo(f"next: epsgauge audit {out}", err=True)
+        say(f"next: epsgauge audit {out}", err=True)
     if done.n_failed:
         raise typer.Exit(INCOMPLETE)
 

@@ -26,7 +26,7 @@ from epsgauge.cli.audit import (
 )
 from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn
 from epsgauge.cli.report import ReportFile
-from epsgauge.cli.terminal import AsJson
+from epsgauge.cli.terminal import AsJson, say
 from epsgauge.errors import InvalidInput
 from epsgauge.scores.said import Models
 
@@ -92,7 +92,7 @@ def scores(
     if report is not None:
         from epsgauge.reporting.report import report as write
 
-        typer.echo(f"report: {write(found, out=report)}", err=True)
+        say(f"report: {write(found, out=report)}", err=True)
     judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates)
 
 

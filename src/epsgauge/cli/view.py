@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from epsgauge.cli.terminal import say
+
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of run directories, or one run directory.")]
 
 
@@ -18,4 +20,4 @@ def view(
     """Show runs in the browser, on this machine only: progress, verdicts, pictures and a calculator."""
     from epsgauge.reporting.viewer.server import serve
 
-    serve(folder, port=port, open_browser=not no_open, say=lambda line: typer.echo(line, err=True))
+    serve(folder, port=port, open_browser=not no_open, say=lambda line: say(line, err=True))

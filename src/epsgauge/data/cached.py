@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from epsgauge.files import replace
 
 _DIGEST = hashlib.sha256().digest_size
 
@@ -51,13 +52,6 @@ def _write(file: Path, array: NDArray[np.float32]) -> None:
     raw = content.getvalue()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f"{file.stem}.", delete=False) as unfinished:
-            try:
-                unfinished.write(raw + hashlib.sha256(raw).digest())
-                unfinished.close()
-                os.replace(unfinished.name, file)
-            except BaseException:
-                Path(unfinished.name).unlink(missing_ok=True)
-                raise
+        replace(file, raw + hashlib.sha256(raw).digest())
     except OSError:
         return

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 from epsgauge.errors import InvalidInput
 from epsgauge.figures.files import figure_file
 from epsgauge.figures.words import Words
+from epsgauge.files import replace
 
 # Those of the report, which has a title for each.
 Section = Literal["verdict", "posterior", "region", "attack", "narrowing", "dependence", "comparison"]
@@ -71,7 +72,7 @@ class Drawn:
     def save(self, path: str | Path) -> Path:
         """Write the chart as an SVG file that needs nothing else. The same picture gives the same bytes."""
         with figure_file(path, ("svg",)) as target:
-            target.write_text(standalone(self.svgs[0]), encoding="utf-8")
+            replace(target, standalone(self.svgs[0]))
         return target
 
     def __repr__(self) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Literal
 
 import numpy as np
 
 from epsgauge.figures.labels import ARROW, LINE, SIZE, TURNED, WIDTH, Placed, shortened, wide
 from epsgauge.figures.scales import Scale, tick_names, ticks
+from epsgauge.plain import escape
 
 
 def number(value: float) -> str:

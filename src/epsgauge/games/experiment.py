@@ -50,27 +50,32 @@ class Conditions:
         return None if self.watcher is None else self.watcher(drawn)
 
 
-def draw(game: GameSettings, roles: Roles, run_seed: int, index: int, branch: Branch = Branch.audited) -> Draw:
-    """Bits, pairs and training set of the model with this index (Experiments 1 and 2, and that of the appendix).
-
-    In a rehearsal, which no bound rests on, bits are dealt in turns.
-    """
-    m = game.pairs_per_model
-    bits = generator(run_seed, branch, Stream.bits, index).integers(0, 2, size=m)
+def bits_of(game: GameSettings, run_seed: int, index: int, branch: Branch = Branch.audited) -> Ints:
+    """The bits of the model with this index. In a rehearsal, which no bound rests on, they are dealt in turns."""
     if branch is Branch.rehearsal:
-        bits = (index + np.arange(m)) % 2
+        return (index + np.arange(game.pairs_per_model)) % 2
+    return generator(run_seed, branch, Stream.bits, index).integers(0, 2, size=game.pairs_per_model)
+
+
+def pairs_of(game: GameSettings, roles: Roles, run_seed: int, index: int, branch: Branch = Branch.audited) -> Ints:
+    """The pairs of the model with this index."""
+    m = game.pairs_per_model
     fresh = game.pairs_are == "fresh"
     chosen = generator(run_seed, branch if fresh else Branch.shared, Stream.pairs, index if fresh else 0)
     if len(roles.directions):
-        pairs = np.full((m, 2), -1)
-    elif len(roles.canaries):
+        return np.full((m, 2), -1)
+    if len(roles.canaries):
         which = np.sort(chosen.choice(len(roles.canaries), size=m, replace=False)) if fresh else np.arange(m)
-        pairs = roles.canaries[which]
-    elif game.points_per_pair == 2:
-        pairs = chosen.choice(roles.pool, size=(m, 2), replace=False)
-    else:
-        pairs = np.stack([np.full(m, -1), chosen.choice(roles.pool, size=m, replace=False)], axis=1)
-    base = roles.base
+        return roles.canaries[which]
+    if game.points_per_pair == 2:
+        return chosen.choice(roles.pool, size=(m, 2), replace=False)
+    return np.stack([np.full(m, -1), chosen.choice(roles.pool, size=m, replace=False)], axis=1)
+
+
+def draw(game: GameSettings, roles: Roles, run_seed: int, index: int, branch: Branch = Branch.audited) -> Draw:
+    """Bits, pairs and training set of the model with this index (Experiments 1 and 2, and that of the appendix)."""
+    m, base = game.pairs_per_model, roles.base
+    bits, pairs = bits_of(game, run_seed, index, branch), pairs_of(game, roles, run_seed, index, branch)
     if game.base == "resampled":
         left = np.setdiff1d(base, pairs)
         rng = generator(run_seed, branch, Stream.base, index)

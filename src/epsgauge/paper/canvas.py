@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import numpy as np
 from epsgauge.errors import MissingExtra
 from epsgauge.figures import css
 from epsgauge.figures.files import figure_file
+from epsgauge.files import replace
 from epsgauge.stats.arrays import Floats
 
 if TYPE_CHECKING:
@@ -81,7 +83,9 @@ def save(figure: Figure, path: str | Path, *, title: str = "", description: str 
         about = {"Title": title, "Subject" if kind == "pdf" else "Description": description}
         meta: dict[str, Any] = {key: value for key, value in about.items() if value}
         meta |= {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[kind]
-        figure.savefig(target, format=kind, metadata=meta)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=kind, metadata=meta)
+        replace(target, drawn.getvalue())
     return target
 
 

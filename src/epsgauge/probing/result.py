@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from epsgauge.adjacency import Adjacency
 from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
+from epsgauge.files import replace
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.numbers import json_ready, number
 from epsgauge.probing.finding import LEVEL, Finding
@@ -65,7 +66,7 @@ class Probe(Printed):
         target = Path(path)
         text = json.dumps(json_ready(self.to_json()), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         try:
-            target.write_text(text, encoding="utf-8")
+            replace(target, text)
         except OSError as error:
             raise InvalidInput(f"the probe could not be written to {str(target)!r}: {error.strerror}.") from None
         return target

@@ -15,6 +15,7 @@ from epsgauge.figures.density import density_of
 from epsgauge.figures.subject import Subject
 from epsgauge.methods.table import POSTERIOR
 from epsgauge.numbers import interval_text, percent, probability, short
+from epsgauge.plain import plain
 from epsgauge.reporting import layout
 from epsgauge.reporting.sketch import sketch
 
@@ -32,7 +33,7 @@ HEAD = 12
 
 def show(audit: Audit, console: Console, *, explained: bool = True) -> None:
     """Print the audit for a person: who attacked, what came out, the verdict, and what each number promises."""
-    console.print(_title(audit))
+    layout.title(_title(audit), console)
     for head, text in _facts(audit).items():
         console.print(layout.hanging(f"{head:<{HEAD}}", text, "dim"))
     console.print()
@@ -65,7 +66,7 @@ def show_noise(noise: EffectiveNoise, console: Console) -> None:
 
 
 def _title(audit: Audit) -> Text:
-    text = Text(audit.name, style="bold")
+    text = Text(plain(audit.name), style="bold")
     text.append(f"   ε at δ = {audit.settings.delta:g}, adjacency {audit.adjacency}", style="")
     return text
 
@@ -108,7 +109,7 @@ def _table(audit: Audit) -> Table:
     for row in audit.rows:
         style = "bold" if row.method == POSTERIOR.name else ""
         table.add_row(
-            Text(row.label, style=style),
+            Text(plain(row.label), style=style),
             Text(interval_text(row.low, row.high), style=style),
             Text(row.promise, style=layout.PROMISE_STYLE[row.promise]),
             " ".join(letters[a] for a in row.assumptions),
@@ -119,5 +120,4 @@ def _table(audit: Audit) -> Table:
 def _verdict(audit: Audit) -> Text:
     v = audit.verdict
     text = Text(v.head, style=VERDICT_STYLE[v.kind])
-    text.append(f": {' '.join([v.finding, *v.details, *v.caveats])}", style="")
-    return text
+    return text.append(layout.said(f": {' '.join([v.finding, *v.details, *v.caveats])}"))

@@ -14,9 +14,9 @@ from epsgauge.reporting import layout
 def show(found: Comparison, console: Console) -> None:
     """Print a line per run, and how far its CDF is from that of the first."""
     title = Text(f"ε at δ = {found.delta:g}", style="bold")
-    title.append(f"   adjacency {found.adjacency}; {found.rule}", style="")
+    title.append(layout.said(f"   adjacency {found.adjacency}; {found.rule}"))
     console.print(title)
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    table = Table(box=None, pad_edge=True, padding=(0, 1), header_style="dim")
     table.add_column("", overflow="fold")
     for name in ("m", "N", "FNR", "FPR", f"Bayesian {level_percent(found.level)}", "promise", "median", "CDF vs first"):
         table.add_column(name, no_wrap=True, justify="right" if name in ("m", "N", "FNR", "FPR") else "left")

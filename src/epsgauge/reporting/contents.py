@@ -13,6 +13,7 @@ from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
 from epsgauge.numbers import interval_text, level_percent, likely, number, percent, short
+from epsgauge.plain import plain
 from epsgauge.probing.result import Probe
 from epsgauge.reporting import layout, record
 from epsgauge.reporting.estimate import Answer
@@ -33,7 +34,7 @@ def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
         tallies.append(Counted(f"What the verdict rests on ({rests})", audit.verdict.tally))
     return Page(
         title="Privacy audit",
-        name=audit.name,
+        name=plain(audit.name),
         about=(f"ε at δ = {s.delta:g}", f"adjacency {audit.adjacency}: {NEIGHBOURS[audit.adjacency]}", _judged(audit)),
         answer=answered(audit),
         numbers=_numbers(audit),

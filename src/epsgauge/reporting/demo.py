@@ -11,6 +11,7 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.figures.charts import CHARTS
 from epsgauge.figures.ladder import Ladder, Pipelines
 from epsgauge.figures.subject import Subject
+from epsgauge.files import replace
 from epsgauge.numbers import level_percent, number
 from epsgauge.reporting import layout, record
 from epsgauge.reporting.audit import VERDICT_STYLE
@@ -84,10 +85,7 @@ def write_page(pipelines: Pipelines, out: Path, *, intro: str, outro: str) -> Pa
         columns=("adversary", "N", "ε at least", "whatever the training", "claimed ε", "verdict"),
         beside=tuple(Beside(audit.name, _cells(who, audit), answered(audit)) for who, audit in named),
     )
-    out.write_text(
-        html(page, {"verdict": [CHARTS["ladder"].drawn(pipelines)], "comparison": [], "verdicts": rulers}),
-        encoding="utf-8",
-    )
+    replace(out, html(page, {"verdict": [CHARTS["ladder"].drawn(pipelines)], "comparison": [], "verdicts": rulers}))
     return out
 
 

@@ -6,10 +6,11 @@ import base64
 import hashlib
 import math
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from epsgauge.figures import css
 from epsgauge.numbers import duration
+from epsgauge.plain import quiet
 from epsgauge.probing.result import UNSEEN
 from epsgauge.reporting.page import Page
 from epsgauge.reporting.pictures import Sections
@@ -67,6 +68,11 @@ def style_text() -> str:
     return f"{css.STYLE}\n{own}"
 
 
+def shown(value: Any) -> Any:
+    """What a template shows; our own drawings, which are Markup, as they are."""
+    return quiet(value) if type(value) is str else value
+
+
 @cache
 def environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -77,6 +83,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=shown,
     )
     made.filters |= {"toml": to_toml, "duration": duration}
     return made

@@ -9,6 +9,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from epsgauge.plain import SENTENCE, plain
 from epsgauge.stats.interval import Kind
 
 PROMISE_STYLE = {"credible": "cyan", "estimate": "yellow", "guaranteed": "green"}
@@ -66,10 +67,22 @@ def warnings(texts: Iterable[str], console: Console) -> None:
         console.print(hanging("! ", text, "bold yellow"))
 
 
+def title(text: Text, console: Console) -> None:
+    """A line that begins with a name: where it goes on in the next one, that is indented, as no line of ours is."""
+    first, *others = text.wrap(console, max(console.width - 2, 1))
+    console.print(first, *(Text("  ").append(line) for line in others), sep="\n")
+
+
+def said(text: str, style: str = "") -> Text:
+    """A sentence, whatever names are in it."""
+    return Text(plain(text, SENTENCE), style=style)
+
+
 def hanging(head: str, text: str | Text, style: str) -> RenderableType:
-    """A head, and text that keeps clear of it on further lines."""
+    """A head, and text that keeps clear of it on further lines; what came from a file is one line of letters."""
+    head = plain(head)
     grid = Table.grid(padding=0)
     grid.add_column(width=len(head), no_wrap=True)
     grid.add_column()
-    grid.add_row(Text(head, style=style), text if isinstance(text, Text) else Text(text))
+    grid.add_row(Text(head, style=style), text if isinstance(text, Text) else said(text))
     return grid

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from epsgauge.numbers import duration, short
+from epsgauge.plain import SENTENCE, plain, quiet
 from epsgauge.probing.result import UNSEEN
 from epsgauge.reporting.page import Page
 from epsgauge.reporting.toml import to_toml
@@ -45,7 +46,11 @@ def markdown(page: Page) -> str:
     if page.settings is not None:
         parts.append(_fenced(to_toml(page.settings), "toml"))
     for each in runs:
-        parts += [f"### {_text(each['plan']['name'])}", _list(_run(each)), _fenced(to_toml(each["plan"]), "toml")]
+        parts += [
+            f"### {_text(plain(each['plan']['name']))}",
+            _list(_run(each)),
+            _fenced(to_toml(each["plan"]), "toml"),
+        ]
     made = page.ran["report"]
     parts.append(f"Written by epsgauge {made['epsgauge']} on {made['time']}.")
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -112,13 +117,14 @@ def _fenced(text: str, language: str) -> str:
     """In a fence that is longer than any in the text."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+    return f"{fence}{language}\n{quiet(text).rstrip()}\n{fence}"
 
 
 def _text(text: str) -> str:
     """One line of letters: no HTML, link, mention, emphasis, formula, cell of a table, nor heading or list."""
-    safe = escape(" ".join(text.split()), quote=False)
-    safe = re.sub(r"[\\`*_~|#$]", r"\\\g<0>", safe).replace("](", "]\\(")
+    safe = escape(" ".join(plain(text, SENTENCE).split()), quote=False)
+    safe = re.sub(r"[\\`*_~|#$]", r"\\\g<0>", safe)
+    safe = re.sub(r"\](?=[(\[:])", r"]\\", safe)  # a link, an image, or where one leads
     safe = re.sub(r"^([-+=]|\[(?=[ xX]\]))", r"\\\1", safe)
     safe = re.sub(r"^(\d+)([.)])(?= |$)", r"\1\\\2", safe)
     return re.sub(r"@(?=\w)|#(?=\d)|:(?=//)|\bwww(?=\.)|\bmailto:|\bxmpp:", rf"\g<0>{APART}", safe, flags=re.IGNORECASE)

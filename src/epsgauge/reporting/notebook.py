@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
 from epsgauge.auditing.audit import Audit
@@ -14,6 +13,7 @@ from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.intervals import Intervals, intervals_of
 from epsgauge.methods.table import BASELINE, POSTERIOR
 from epsgauge.numbers import duration, interval_text, likely, percent, short
+from epsgauge.plain import escape
 from epsgauge.probing.result import Probe
 from epsgauge.reporting.contents import answered
 from epsgauge.runner.view import Run

@@ -21,13 +21,13 @@ def show(probe: Probe, console: Console) -> None:
     console.print(layout.hanging(f"{'accounted':<{HEAD}}", said + spent, "dim"))
     for finding in probe.findings:
         text = Text(f"{finding.result}. ", style=STYLE[finding.result])
-        text.append(finding.sentence, style="")
+        text.append(layout.said(finding.sentence))
         if finding.result == "refuted":
-            text.append(f" Rests on: {finding.rests_on}", style="dim")
+            text.append(layout.said(f" Rests on: {finding.rests_on}", "dim"))
         console.print(layout.hanging(f"{finding.name:<{HEAD}}", text, "dim"))
     console.print()
     style = STYLE["refuted" if probe.refuted else "consistent"]
-    console.print(layout.hanging(f"{'probe':<{HEAD}}", Text(probe.sentence, style=style), "bold"))
+    console.print(layout.hanging(f"{'probe':<{HEAD}}", layout.said(probe.sentence, style), "bold"))
     chance = "A pipeline that is as it is accounted for is refuted with a probability of at most 0.0001."
     took = f"{probe.n_trainings} short trainings, {duration(probe.seconds)}. {chance} {UNSEEN}"
     console.print(layout.hanging(" " * HEAD, Text(took, style="dim"), "dim"))

@@ -16,6 +16,7 @@ from epsgauge.auditing.live import Live
 from epsgauge.auditing.stopping import StopWhen
 from epsgauge.games.signals import Outcome
 from epsgauge.numbers import duration
+from epsgauge.plain import plain
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Enough, Watch
 from epsgauge.runner.progress import Progress as Counts
@@ -31,7 +32,7 @@ class Bar(Watch):
 
     def __init__(self, plan: Plan, console: Console, *, blind: bool = False, stop: StopWhen | None = None) -> None:
         self.stop, self.stop_when = stop, None if stop is None else stop.text
-        self.plan = plan
+        self.plan, self.name = plan, plain(plan.name)
         self.console = console
         self.blind = blind
         self.live: Live | None = None
@@ -43,10 +44,10 @@ class Bar(Watch):
         self.came = time.monotonic()  # the last model, or the beginning
         self.gaps: deque[float] = deque(maxlen=101)  # seconds between models
         columns = (
-            TextColumn("[bold]{task.description}"),
+            TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TextColumn("{task.fields[facts]}"),
+            TextColumn("{task.fields[facts]}", markup=False),
         )
         self.progress = Progress(*columns, console=console, transient=True, refresh_per_second=4)
         self.task: TaskID | None = None
@@ -68,12 +69,12 @@ class Bar(Watch):
         self.counts, self.came = None, time.monotonic()
         self.gaps.clear()
         total = self.plan.game.ranking_models if name == "ranking" else self.plan.n_models
-        self.task = self.progress.add_task(f"{self.plan.name}: {name}", total=total, facts="")
+        self.task = self.progress.add_task(f"{self.name}: {name}", total=total, facts="")
 
     def opened(self, run: Run) -> None:
         if run.extended_after_look and not run.complete:
             said = (
-                f"! {self.plan.name}: its results have been seen, so that with more models it is judged by the bound "
+                f"! {self.name}: its results have been seen, so that with more models it is judged by the bound "
                 "that holds at every moment, which may be lower. For the sharpest bound, begin a new run with a new "
                 f"--out and n_models = {self.plan.n_models}."
             )
@@ -104,7 +105,7 @@ class Bar(Watch):
     def started(self, run: Run, remaining: int) -> None:
         self.run, self.counts = run, run.progress
         if run.n_done and remaining:
-            self.console.print(f"{self.plan.name}: going on after {run.n_done} of {self.plan.n_models} models")
+            self.console.print(f"{self.name}: going on after {run.n_done} of {self.plan.n_models} models")
         if not self.blind:
             self.live = Live(run)
 
@@ -128,7 +129,9 @@ class Bar(Watch):
         """Say that nothing is lost."""
         if self.console.is_terminal:
             self.progress.stop()
-        self.console.print(f"stopped: what is done is kept in {out}, and the same command goes on from there")
+        self.console.print(
+            f"stopped: what is done is kept in {plain(str(out))}, and the same command goes on from there"
+        )
 
     def _look(self, progress: Counts) -> None:
         """Compute the posterior now and then; each time is a look at the results, and is logged."""
@@ -170,4 +173,4 @@ class Bar(Watch):
         now = time.monotonic()
         if not self.console.is_terminal and now - self.last_line >= SECONDS_BETWEEN_LINES:
             self.last_line = now
-            self.console.print(Text(f"{self.plan.name}: {done}/{progress.n_models}   {text}"))
+            self.console.print(Text(f"{self.name}: {done}/{progress.n_models}   {text}"))

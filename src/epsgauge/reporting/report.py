@@ -10,8 +10,10 @@ from typing import Any, Literal, get_args
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
 from epsgauge.errors import InvalidInput
+from epsgauge.files import replace
 from epsgauge.methods.intervals import Intervals
 from epsgauge.numbers import json_ready
+from epsgauge.plain import spelled
 from epsgauge.probing.result import Probe
 from epsgauge.reporting import contents, estimate, record
 from epsgauge.reporting.estimate import Answer
@@ -40,7 +42,7 @@ def report(
     kind = checked(target, format)
     text = written(source, kind, claimed=claimed, probe=probe)
     try:
-        target.write_text(text, encoding="utf-8")
+        replace(target, text)
     except OSError as error:
         raise InvalidInput(f"the report could not be written to {str(target)!r}: {error.strerror}.") from None
     return target
@@ -73,7 +75,8 @@ def written(source: Source, format: Format, *, claimed: float | None = None, pro
         _check_probe(thing, probe)
     if format == "json":
         more = {} if probe is None else {"probe": probe.to_json()}
-        return json.dumps(json_ready(_values(thing) | more), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        values = json_ready(_values(thing) | more)
+        return spelled(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
     if isinstance(thing, Audit):
         said = contents.of_audit(thing, probe)
     elif isinstance(thing, Comparison):

@@ -12,6 +12,7 @@ from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.intervals import intervals_of
 from epsgauge.numbers import number
+from epsgauge.plain import SENTENCE, plain
 from epsgauge.probing.result import Probe
 from epsgauge.reporting import probe
 from epsgauge.stats.posterior import Posterior
@@ -48,13 +49,14 @@ def _audit(audit: Audit) -> str:
     """Tally, posterior, every method with its promise, the accountant, the verdict and the warnings."""
     s, t = audit.settings, audit.judged.tally
     lines = [
-        f"Audit of {audit.name}: ε at δ = {s.delta:g}, adjacency {audit.adjacency}",
+        f"Audit of {plain(audit.name)}: ε at δ = {s.delta:g}, adjacency {audit.adjacency}",
         *(_wrapped(said, "  ") for said in audit.said_of_scores),
-        f"  {audit.judged.n_models} models judged, tp={t.tp} tn={t.tn} fp={t.fp} fn={t.fn}; {audit.verdict.adversary}",
+        f"  {audit.judged.n_models} models judged, tp={t.tp} tn={t.tn} fp={t.fp} fn={t.fn}; "
+        f"{plain(str(audit.verdict.adversary), SENTENCE)}",
         f"  posterior median {number(float(audit.posterior.median()))}, mass at 0 {audit.posterior.mass_at_zero:.3g}",
     ]
     for row in audit.rows:
-        note = f" ({row.note})" if row.note else ""
+        note = f" ({plain(row.note, SENTENCE)})" if row.note else ""
         lines.append(f"  {row.label:<16}{s.level:.0%} [{number(row.low)}, {number(row.high)}]  {row.promise}{note}")
     known = [f"{number(eps)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]
     if known:
@@ -67,6 +69,5 @@ def _audit(audit: Audit) -> str:
 
 
 def _wrapped(sentence: str, indent: str) -> str:
-    return textwrap.fill(
-        sentence, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
-    )
+    line = plain(sentence, SENTENCE)
+    return textwrap.fill(line, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from epsgauge.plain import spelled
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -47,5 +49,5 @@ def _value(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """JSON's escapes are TOML's, but for one character."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """JSON's escapes are TOML's."""
+    return spelled(json.dumps(text, ensure_ascii=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,16 +44,18 @@ class Layout:
     def packed(self, channels: Mapping[str, Floats]) -> bytes:
         return b"".join(np.ascontiguousarray(channels[name], dtype=DTYPE).tobytes() for name in self.shapes)
 
-    def unpacked(self, blobs: Sequence[Any]) -> dict[str, Floats]:
-        """The channels of many models, as parts of one array; ValueError for a blob of another length."""
+    @property
+    def size(self) -> int:
+        """Bytes of a model's blob."""
+        return 8 * sum(math.prod(shape) for shape in self.shapes.values())
+
+    def unpacked(self, blobs: bytearray) -> dict[str, Floats]:
+        """The channels of many models, of which the blobs stand one after the other, as parts of one array."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()])
-        size = int(ends[-1])
-        if any(not isinstance(blob, bytes) or len(blob) != 8 * size for blob in blobs):
-            raise ValueError("the signals of a model have the wrong length")
-        block = np.frombuffer(bytearray().join(blobs), dtype=DTYPE).astype(np.float64, copy=False)
-        parts = np.split(block.reshape(len(blobs), size), ends[:-1], axis=1)
+        block = np.frombuffer(blobs, dtype=DTYPE).astype(np.float64, copy=False).reshape(-1, int(ends[-1]))
+        parts = np.split(block, ends[:-1], axis=1)
         return {
-            name: part.reshape(len(blobs), *shape)
+            name: part.reshape(len(block), *shape)
             for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
         }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.runner.plain_files import open_plain
 
 FILE = "run.lock"
 # `holder` takes the lock for an instant to see whether it is free, and must not turn a run away by that.
@@ -27,7 +28,7 @@ def hold(folder: Path) -> Iterator[None]:
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / FILE, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = open_plain(folder / FILE, os.O_RDWR | os.O_CREAT, 0o666)
     except (FileExistsError, NotADirectoryError):
         raise InvalidInput(f"out must be a folder, but {folder} is not. Use a new --out.") from None
     except OSError as error:
@@ -66,8 +67,8 @@ def holder(folder: Path) -> int | None:
     if fcntl is None:
         return None  # nothing can be running here
     try:
-        descriptor = os.open(folder / FILE, os.O_RDONLY)
-    except OSError:
+        descriptor = open_plain(folder / FILE, os.O_RDONLY)
+    except (OSError, InvalidInput):
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -135,8 +135,10 @@ class Plan(BaseModel):
             ) from None
         except OSError as error:
             raise InvalidInput(f"the plan {path} cannot be read: {error.strerror}.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # ValueError: also of a number of too many digits
             raise InvalidInput(f"the plan {path} is not TOML: {error}.") from None
+        if _too_long(values):
+            raise InvalidInput(f"the plan {path} has a number of more than {MOST_DIGITS} digits. Write a smaller one.")
         table = values.pop("small", {})
         if small and table == {}:
             raise InvalidInput(
@@ -197,12 +199,20 @@ def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
 
 # Keys of [game] that plans of earlier versions have not: unset, they leave a plan what it was.
 _NEWER = ("rehearsal_models", "control_models")
+MOST_DIGITS = 100  # of a whole number in a plan's file
 TABLES: dict[str, type[BaseModel]] = {
     "game": GameSettings,
     "adversary": AdversarySettings,
     "audit": AuditSettings,
     "execution": ExecutionSettings,
 }
+
+
+def _too_long(value: Any) -> bool:
+    """Whether a number in these tables has more digits than anything can do with it."""
+    if isinstance(value, (dict, list)):
+        return any(map(_too_long, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and abs(value) >= 10**MOST_DIGITS
 
 
 def _keys(location: tuple[int | str, ...]) -> list[str]:

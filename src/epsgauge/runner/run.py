@@ -204,7 +204,6 @@ def _play(
 
 def _compare(store: Store, plan: Plan, again: Outcome) -> None:
     """Note where a model that the store has comes out different now; the run goes on all the same."""
-    signals = store.signals(plan.game)
-    text = resume.differs(signals[signals.models == again.index], again)
+    text = resume.differs(store.signals_of(plan.game, again.index), again)
     if text is not None:
         resume.note(store, text)

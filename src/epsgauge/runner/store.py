@@ -7,8 +7,8 @@ import os
 import sqlite3
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsgauge.declaration import Declaration, digest_of, now
+from epsgauge.errors import EpsgaugeError
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome, Signals
@@ -26,36 +27,52 @@ from epsgauge.runner.channels import VERSION, Layout
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import holder
 from epsgauge.runner.looks import read_looks
-from epsgauge.runner.schema import DECLARES, SCHEMA
-from epsgauge.runner.trouble import damaged, in_words, newer
+from epsgauge.runner.schema import (
+    ARRAYS,
+    CHANNELS,
+    DECLARATIONS,
+    DECLARES,
+    LOOKS,
+    META,
+    MODELS,
+    RANKINGS,
+    REHEARSALS,
+    SCHEMA,
+    SEALS,
+    Table,
+)
+from epsgauge.runner.sealed import Sealed
+from epsgauge.runner.trouble import damaged, in_words, newer, unharmed
 from epsgauge.stats.arrays import Floats, Ints
 
 FILE = "store.sqlite"
 _ARRAY_TYPES = ("<i8", "<f8", "|u1")
 _MOMENT = 0.25  # seconds in which models of a group are written
 _BUSY_SECONDS = 30  # how long to wait for a reader on a network file system
-_ADD_LOOK = "INSERT INTO looks (time, kind, n_done, n_models, as_planned, own) VALUES (?, ?, ?, ?, ?, ?)"
 _LOOK_SECONDS = 5  # how long a reader waits to log a look; a run holds the store for milliseconds
 
 
 class Store:
     """An open store; a context manager that closes it."""
 
-    def __init__(self, file: Path, connection: sqlite3.Connection, *, writes: bool) -> None:
-        self.file = file
-        self._connection = connection
+    def __init__(self, database: Sealed, *, writes: bool) -> None:
+        self.file = database.file
+        self._database = database
         self._writes = writes
         self._layout: Layout | None = None
-        self._schema = SCHEMA
+        self._entries: dict[str, Any] | None = None
 
     @classmethod
     def create(cls, file: Path, meta: Mapping[str, Any], declares: Mapping[str, Any] | None = None) -> Self:
         """A new store; its tables, `meta` and what the plan declares appear in one transaction: never half of them."""
-        store = cls._opened(file, f"{file.resolve().as_uri()}?mode=rwc", writes=True)
+        with suppress(FileExistsError):  # one that is empty, of a process that was killed as it began
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))  # signals are for their owner's eyes
+        store = cls._opened(file, "rw")
         try:
-            with store._transaction() as execute:
-                for statement in schema.TABLES:
-                    execute(statement)
+            store._prepare()
+            with store._database.transaction():
+                schema.create(store._database.connection)
+                store._database.version = SCHEMA
                 store._put(meta)
                 store._declare(declares)
         except BaseException:
@@ -66,84 +83,86 @@ class Store:
     @classmethod
     def is_begun(cls, file: Path) -> bool:
         """Whether `file` has anything in it; a process that was killed as it began leaves an empty database."""
-        if not file.exists():
+        if not os.path.lexists(file):
             return False
-        store = cls._opened(file, f"{file.resolve().as_uri()}?mode=rw", writes=False)
+        store = cls._opened(file, "rw")
         try:
-            return bool(store._rows("SELECT count(*) FROM sqlite_master")[0][0])
+            return bool(store._database.query("SELECT count(*) FROM sqlite_master")[0][0])
         finally:
-            store.close()
+            store._database.connection.close()
 
     @classmethod
     def write(cls, file: Path) -> Self:
         """Open for the process that runs; a store of an earlier schema is brought to this one, all or nothing."""
-        return cls._checked(cls._opened(file, f"{file.resolve().as_uri()}?mode=rw", writes=True))
-
-    @classmethod
-    def read(cls, file: Path) -> Self:
-        """Open for looking only, also while another process writes."""
-        uri = f"{file.resolve().as_uri()}?mode=ro"
-        alone = not Path(f"{file}-wal").exists() and holder(file.parent) is None
-        if alone and not os.access(file.parent, os.W_OK):
-            uri += "&immutable=1"  # nobody writes here, and SQLite could not make the files that it shares with writers
-        return cls._checked(cls._opened(file, uri, writes=False))
-
-    @classmethod
-    def _opened(cls, file: Path, uri: str, *, writes: bool) -> Self:
-        with in_words(file):
-            connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
-            try:
-                if writes:
-                    journal = journal_for(file.parent)
-                    connection.execute(f"PRAGMA journal_mode = {journal}")
-                    # After a loss of power a write-ahead log may lack the last models, which are then played again;
-                    # the other journal needs FULL to be sure of an undamaged file.
-                    connection.execute(f"PRAGMA synchronous = {'NORMAL' if journal == 'WAL' else 'FULL'}")
-            except BaseException:
-                connection.close()
-                raise
-        return cls(file, connection, writes=writes)
-
-    @classmethod
-    def _checked(cls, store: Self) -> Self:
+        store = cls._opened(file, "rw")
         try:
-            version = int(store._rows("PRAGMA user_version")[0][0])
-            if version > SCHEMA:
-                raise newer(store.file, f"schema {version}", SCHEMA)
-            if version < 1:
-                raise damaged(store.file, "it holds no run")
-            store._rows("SELECT value FROM meta WHERE key = 'plan'")
-            store._schema = version
-            if version < SCHEMA and store._writes:
+            store._database.check_schema(SCHEMA)
+            store._prepare()
+            if store._database.version < SCHEMA:
                 store._migrate()
-            elif version < SCHEMA:
-                with in_words(store.file):
-                    schema.show_as_current(store._connection, version)
+            store._check_entries()
         except BaseException:
             store.close()
             raise
         return store
 
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Open for looking only, also while another process writes."""
+        mode = "ro"
+        alone = not Path(f"{file}-wal").exists() and holder(file.parent) is None
+        if alone and not os.access(file.parent, os.W_OK):
+            mode += (
+                "&immutable=1"  # nobody writes here, and SQLite could not make the files that it shares with writers
+            )
+        store = cls._opened(file, mode)
+        try:
+            store._database.check_schema(SCHEMA)
+            if store._database.version < SCHEMA:
+                with in_words(file):
+                    schema.show_as_current(store._database.connection, store._database.version)
+            store._check_entries()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def _opened(cls, file: Path, mode: str, seconds: float = _BUSY_SECONDS) -> Self:
+        return cls(Sealed.connect(file, mode, seconds), writes=mode == "rw")
+
+    def _prepare(self) -> None:
+        """Make ready for many writes."""
+        with in_words(self.file):
+            journal, execute = journal_for(self.file.parent), self._database.connection.execute
+            execute(f"PRAGMA journal_mode = {journal}")
+            # After a loss of power a write-ahead log may lack the last models, which are then played again; the other
+            # journal needs FULL to be sure of an undamaged file.
+            execute(f"PRAGMA synchronous = {'NORMAL' if journal == 'WAL' else 'FULL'}")
+
     def _migrate(self) -> None:
-        with self._transaction() as execute:
+        database, version = self._database, self._database.version
+        with database.transaction():
             declared = self.declarations()
-            schema.migrate(self._connection, self._schema)
-            if self._rows("SELECT count(*) FROM models WHERE state = 'done' AND signals IS NULL")[0][0]:
+            schema.migrate(database.connection, version, database.put_all)
+            database.version = SCHEMA
+            if database.query("SELECT count(*) FROM models WHERE state = 'done' AND signals IS NULL")[0][0]:
+                database.version = version
                 raise damaged(self.file, "the signals of a model have the wrong length")
-            if self._schema < DECLARES:
+            if version < DECLARES:
                 for each in declared:
                     self._add_declaration(each)
                 for look in read_looks(self.file.parent):
-                    execute(_ADD_LOOK, _row_of(look))
-        self._schema = SCHEMA
+                    database.append(LOOKS, _row_of(look))
 
     def close(self) -> None:
         """A store that is not written to is one plain file without a log beside it, wherever that can be had."""
+        connection = self._database.connection
         if self._writes:
             with suppress(sqlite3.Error):  # somebody reads, or the disk is full: it is as safe with its log
-                self._connection.execute("PRAGMA busy_timeout = 0")
-                self._connection.execute("PRAGMA journal_mode = DELETE")
-        self._connection.close()
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA journal_mode = DELETE")
+        connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -156,34 +175,43 @@ class Store:
     # meta
 
     def get(self, key: str, default: Any = None) -> Any:
-        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
-        if not rows:
+        """An entry as it stood when the store was opened, or as this process set it since."""
+        if self._entries is None:
+            self._check_entries()
+        text = (self._entries or {}).get(key)
+        if text is None:
             return default
         try:
-            return json.loads(rows[0][0])
+            return json.loads(text)
         except (TypeError, ValueError):
             raise damaged(self.file, f"its entry {key} is not JSON") from None
 
+    def _check_entries(self) -> None:
+        """Read all entries: that one is missing is seen only so."""
+        self._entries = dict(self._database.rows(META))
+        if "plan" not in self._entries:
+            raise damaged(self.file, "it holds no plan")
+
     def put(self, entries: Mapping[str, Any], declares: Mapping[str, Any] | None = None) -> None:
         """Set some entries, and add what a plan declares, all or none."""
-        with self._transaction():
+        with self._database.transaction():
             self._put(entries)
             self._declare(declares)
 
     def _put(self, entries: Mapping[str, Any]) -> None:
-        rows = [(key, json.dumps(value, default=str)) for key, value in entries.items()]
-        self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+        rows = {key: json.dumps(value, default=str) for key, value in entries.items()}
+        self._database.put_all(META, rows.items())
+        self._entries = None
 
     # declarations and looks
 
     def declarations(self) -> tuple[Declaration, ...]:
         """All of them, the oldest first."""
-        if self._schema < DECLARES:  # which had one, and did not say when
+        if self._database.version < DECLARES:  # which had one, and did not say when
             content = {"audit": self.get("declared"), "code": self.get("declared_code") or {}}
             return (Declaration(content, digest_of(content), None),)
-        rows = self._rows("SELECT time, n_done, n_looks, content, digest FROM declarations ORDER BY id")
         found = []
-        for time_, n_done, n_looks, text, digest in rows:
+        for _, time_, n_done, n_looks, text, digest in self._database.rows(DECLARATIONS):
             try:
                 content = json.loads(text)
             except (TypeError, ValueError):
@@ -199,33 +227,32 @@ class Store:
             return
         digest, before = digest_of(content), self.declarations()
         if not before or before[-1].digest != digest:
-            n_done = int(self._rows("SELECT count(*) FROM models WHERE state = 'done'")[0][0])
+            n_done = len(self.indices("done"))
             self._add_declaration(Declaration(content, digest, now(), None, n_done, len(self.looks())))
 
     def _add_declaration(self, d: Declaration) -> None:
-        row = (d.time, d.n_done, d.n_looks, json.dumps(d.content), d.digest)
-        query = "INSERT INTO declarations (time, n_done, n_looks, content, digest) VALUES (?, ?, ?, ?, ?)"
-        self._connection.execute(query, row)
+        self._database.append(DECLARATIONS, (d.time, d.n_done, d.n_looks, json.dumps(d.content), d.digest))
 
     def looks(self) -> list[dict[str, Any]]:
         """Every look at results that was logged, the oldest first."""
-        rows = self._rows("SELECT time, kind, n_done, n_models, as_planned, own FROM looks ORDER BY id")
-        return [*(read_looks(self.file.parent) if self._schema < DECLARES else ()), *map(_look_of, rows)]
+        with unharmed(self.file):
+            inside = [_look_of(row) for row in self._database.rows(LOOKS)]
+        return [*(read_looks(self.file.parent) if self._database.version < DECLARES else ()), *inside]
 
-    @staticmethod
-    def log_look(file: Path, look: Mapping[str, Any]) -> bool:
-        """Add a look, also while a run writes; False where that cannot be done, which is no reason to fail a reader.
-
-        The schema stays what it is: an earlier one does without this table, and may be in use by an earlier version.
-        """
+    @classmethod
+    def log_look(cls, file: Path, look: Mapping[str, Any]) -> bool:
+        """Add a look, also while a run writes; False where that cannot be done, which is no reason to fail a reader."""
         try:
-            uri = f"{file.resolve().as_uri()}?mode=rw"
-            with closing(sqlite3.connect(uri, uri=True, timeout=_LOOK_SECONDS, isolation_level=None)) as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute(schema.LOOKS)
-                connection.execute(_ADD_LOOK, _row_of({"time": now(), **look}))
-                connection.execute("COMMIT")
-        except (OSError, sqlite3.Error):
+            database = cls._opened(file, "rw", _LOOK_SECONDS)._database
+            with closing(database.connection):
+                database.check_schema(SCHEMA)
+                with database.transaction():
+                    row = _row_of({"time": now(), **look})
+                    if database.version < SEALS:
+                        schema.add_look_to_earlier(database.connection, row)
+                    else:
+                        database.append(LOOKS, row)
+        except (OSError, EpsgaugeError):
             return False
         return True
 
@@ -237,37 +264,37 @@ class Store:
         The first model decides which channels there are; one that gives others is kept as failed. Those of a rehearsal
         are kept apart.
         """
-        to = "rehearsals" if rehearsal else "models"
-        if outcome.channels is None:
+        to, channels = REHEARSALS if rehearsal else MODELS, outcome.channels
+        if channels is None:
             return self._add(to, outcome, None)
-        layout, given = self.layout(), Layout.of(outcome.channels)
+        layout, given = self.layout(), Layout.of(channels)
         if layout is None:
-            with self._transaction():
-                self._connection.executemany("INSERT INTO channels VALUES (?, ?, ?, ?, ?)", given.rows())
-                return self._add(to, outcome, given.packed(outcome.channels))
+            return self._add(to, outcome, given.packed(channels), given)
         if given.shapes != layout.shapes:
             error = (
                 f"every model of a run must give the same channels, here {layout}, but this one gave {given}. Mend the "
                 "trainer, or use a new --out."
             )
             return self._add(to, replace(outcome, channels=None, error=error), None)
-        return self._add(to, outcome, layout.packed(outcome.channels))
+        return self._add(to, outcome, layout.packed(channels))
 
-    def _add(self, to: str, outcome: Outcome, signals: bytes | None) -> Outcome:
+    def _add(self, to: Table, outcome: Outcome, signals: bytes | None, layout: Layout | None = None) -> Outcome:
         o, state = outcome, "failed" if signals is None else "done"
-        row = (o.index, state, o.seed, o.seconds, time.time(), o.error, _blob(o.bits, "|u1"), _blob(o.pairs, "<i8"))
-        with in_words(self.file):
-            self._connection.execute(f"INSERT OR REPLACE INTO {to} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, signals))
+        blobs = (_blob(o.bits, "|u1"), _blob(o.pairs, "<i8"), signals)
+        with self._database.transaction():
+            if layout is not None:
+                self._database.put_all(CHANNELS, layout.rows())
+            self._database.put(to, (o.index, state, o.seed, float(o.seconds), time.time(), o.error, *blobs))
         return outcome
 
     def rehearsed(self) -> dict[int, str | None]:
         """The models of the rehearsal by their numbers, each with its error."""
-        return dict(self._rows("SELECT idx, error FROM rehearsals"))
+        return {row[0]: row[5] for row in self._database.rows(REHEARSALS)}
 
     def layout(self) -> Layout | None:
         """Which channels the models have; None until one is done."""
         if self._layout is None:
-            rows = self._rows("SELECT name, version, dtype, shape FROM channels ORDER BY place")
+            rows = [row[1:] for row in self._database.rows(CHANNELS)]
             for name, version, _, _ in rows:
                 if isinstance(version, int) and version > VERSION:
                     raise newer(self.file, f"channel {name}, version {version}", VERSION)
@@ -280,20 +307,25 @@ class Store:
 
     def indices(self, state: str) -> Ints:
         """The models that are done, or those that have failed, in ascending order."""
-        rows = self._rows("SELECT idx FROM models WHERE state = ? ORDER BY idx", (state,))
-        return np.array([row[0] for row in rows], dtype=np.int64)
+        return np.array(self._database.keys(MODELS, state), dtype=np.int64)
 
     def failures(self) -> list[tuple[int, Ints, int, str]]:
         """Index, bits, seed and error of each failed model."""
-        rows = self._rows("SELECT idx, bits, seed, error FROM models WHERE state = 'failed' ORDER BY idx")
-        return [(i, self._array([bits], "|u1").astype(np.int64), seed, str(error)) for i, bits, seed, error in rows]
+        rows = self._database.rows(MODELS, "failed")
+        return [
+            (i, self._array(bits, "|u1").astype(np.int64), s, str(error)) for i, _, s, _, _, error, bits, *_ in rows
+        ]
 
     def timing(self, last: int = 1000) -> tuple[float | None, float | None]:
         """Median seconds of a model that is done, and models per second over the last ones to finish."""
-        seconds = [row[0] for row in self._rows("SELECT seconds FROM models WHERE state = 'done'")]
+        numbers = (
+            "typeof(seconds) = 'real' AND typeof(finished) = 'real'"  # they are shown, and no result rests on them
+        )
+        query = self._database.query
+        seconds = [row[0] for row in query(f"SELECT seconds FROM models WHERE state = 'done' AND {numbers}")]
         median = statistics.median(seconds) if seconds else None  # the first model of a worker waits for its imports
-        rows = self._rows("SELECT finished FROM models ORDER BY finished DESC LIMIT ?", (last,))
-        times = [row[0] for row in rows]
+        latest = f"SELECT finished FROM models WHERE {numbers} ORDER BY finished DESC LIMIT ?"
+        times = [row[0] for row in query(latest, (last,))]
         # models of a group are done at once: those of the oldest moment only mark the beginning
         begin = max((t for t in times if t <= times[-1] + _MOMENT), default=0.0)
         later = [t for t in times if t > begin]
@@ -301,84 +333,99 @@ class Store:
 
     def signals(self, game: GameSettings, *, rehearsal: bool = False) -> Signals:
         """What was seen of all models that are done, or of those of the rehearsal."""
-        models = "rehearsals" if rehearsal else "models"
-        rows = self._rows(f"SELECT idx, bits, pairs, signals FROM {models} WHERE state = 'done' ORDER BY idx")
-        n, m, layout = len(rows), game.pairs_per_model, self.layout()
-        index, bits, pairs, blobs = zip(*rows, strict=True) if rows else ((), (), (), ())
-        del rows
-        if n and layout is None:
-            raise damaged(self.file, "it does not say which channels it has")
-        try:
-            channels = {} if layout is None else layout.unpacked(blobs)
-        except ValueError as error:
-            raise damaged(self.file, str(error)) from None
+        return self._signals(game, self._database.rows(REHEARSALS if rehearsal else MODELS, "done"))
+
+    def signals_of(self, game: GameSettings, index: int) -> Signals:
+        """What was seen of one model, which is done."""
+        return self._signals(game, [self._database.row(MODELS, index)])
+
+    def _signals(self, game: GameSettings, rows: Iterable[tuple[Any, ...]]) -> Signals:
+        m, layout = game.pairs_per_model, self.layout()
+        sizes = (m, 16 * m, 0 if layout is None else layout.size)
+        index, bits, pairs, signals = list[int](), bytearray(), bytearray(), bytearray()
+        for row in rows:
+            if layout is None:
+                raise damaged(self.file, "it does not say which channels it has")
+            index.append(row[0])
+            for held, blob, size in zip((bits, pairs, signals), row[-3:], sizes, strict=True):
+                if not isinstance(blob, bytes) or len(blob) != size:
+                    raise damaged(self.file, "the signals of a model have the wrong length")
+                held += blob
+        n, channels = len(index), {} if layout is None else layout.unpacked(signals)
         return Signals(
             np.array(index, dtype=np.int64),
-            self._array(bits, "|u1", m).astype(np.int64).reshape(n, m),
-            self._array(pairs, "<i8", 2 * m).reshape(n, m, 2),
+            self._array(bits, "|u1").astype(np.int64).reshape(n, m),
+            self._array(pairs, "<i8").reshape(n, m, 2),
             channels,
             game.adjacency,
             game.sees,
         )
 
+    def dealt(self, game: GameSettings, *, rehearsal: bool = False) -> Iterator[tuple[int, int, Ints, Ints]]:
+        """Index, seed, bits and pairs of every model, done or failed."""
+        for i, _, seed, _, _, _, bits, pairs, _ in self._database.rows(REHEARSALS if rehearsal else MODELS):
+            pairs = self._array(pairs, "<i8")
+            if len(pairs) != 2 * game.pairs_per_model:
+                raise damaged(self.file, f"the pairs of model {i} have the wrong length")
+            yield i, seed, self._array(bits, "|u1").astype(np.int64), pairs.reshape(-1, 2)
+
     # rankings and arrays
 
     def add_ranking(self, ranking: Ranking) -> None:
         r = ranking
-        row = (r.index, r.seed, r.seconds, r.error, _blob(r.members, "<i8"), _blob(r.losses, "<f8"))
-        with in_words(self.file):
-            self._connection.execute("INSERT OR REPLACE INTO rankings VALUES (?, ?, ?, ?, ?, ?)", row)
+        row = (r.index, r.seed, float(r.seconds), r.error, _blob(r.members, "<i8"), _blob(r.losses, "<f8"))
+        with self._database.transaction():
+            self._database.put(RANKINGS, row)
 
     def rankings(self) -> list[Ranking]:
-        rows = self._rows("SELECT idx, seed, seconds, members, losses, error FROM rankings ORDER BY idx")
         return [
-            Ranking(i, seed, seconds, self._array([members], "<i8"), self._array([losses], "<f8"), error)
-            for i, seed, seconds, members, losses, error in rows
+            Ranking(i, seed, seconds, self._array(members, "<i8"), self._array(losses, "<f8"), error)
+            for i, seed, seconds, error, members, losses in self._database.rows(RANKINGS)
         ]
 
     def put_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Keep some arrays of whole numbers, all or none."""
-        with self._transaction() as execute:
-            for name, array in arrays.items():
-                row = (name, "<i8", json.dumps(array.shape), _blob(array, "<i8"))
-                execute("INSERT OR REPLACE INTO arrays VALUES (?, ?, ?, ?)", row)
+        rows = [(name, "<i8", json.dumps(array.shape), _blob(array, "<i8")) for name, array in arrays.items()]
+        with self._database.transaction():
+            self._database.put_all(ARRAYS, rows)
 
     def arrays(self) -> dict[str, Ints]:
         found = {}
-        for name, dtype, shape, data in self._rows("SELECT name, dtype, shape, data FROM arrays"):
+        for name, dtype, shape, data in self._database.rows(ARRAYS):
             try:
                 if dtype not in _ARRAY_TYPES:
                     raise ValueError
-                found[name] = self._array([data], dtype).reshape(json.loads(shape)).astype(np.int64, copy=False)
+                found[name] = self._array(data, dtype).reshape(json.loads(shape)).astype(np.int64, copy=False)
             except (TypeError, ValueError):
                 raise damaged(self.file, f"its array {name} has the wrong length") from None
         return found
 
-    # how all of them talk to SQLite
+    # as a whole
 
-    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with in_words(self.file):
-            return self._connection.execute(query, values).fetchall()
+    @property
+    def sealed(self) -> bool:
+        """Whether its rows have seals, which stores of earlier versions lack."""
+        return self._database.version >= SEALS
 
-    @contextmanager
-    def _transaction(self) -> Iterator[Any]:
-        with in_words(self.file):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection.execute
-                self._connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # a full disk has rolled it back already
-                    self._connection.execute("ROLLBACK")
-                raise
+    def faults(self) -> list[str]:
+        """What SQLite finds wrong with the file."""
+        found = [str(row[0]) for row in self._database.query("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
 
-    def _array(self, blobs: Sequence[Any], dtype: str, length: int | None = None) -> NDArray[Any]:
-        """The numbers of some blobs, one after the other; `length` is how many each must have."""
-        size = np.dtype(dtype).itemsize
-        for blob in blobs:
-            if not isinstance(blob, bytes) or len(blob) % size or (length is not None and len(blob) != size * length):
-                raise damaged(self.file, "the signals of a model have the wrong length")
-        return np.frombuffer(bytearray().join(blobs), dtype=dtype).astype(np.dtype(dtype).newbyteorder("="), copy=False)
+    def n_sealed(self) -> int | None:
+        """How many rows there are, each of which is what was written; None in a store whose rows have no seals."""
+        if not self.sealed:
+            return None
+        return sum(1 for table in schema.TABLES for _ in self._database.rows(table))
+
+    def _array(self, blob: Any, dtype: str) -> NDArray[Any]:
+        """The numbers of a blob, which can be written to."""
+        kind = np.dtype(dtype)
+        if not isinstance(blob, bytes | bytearray) or len(blob) % kind.itemsize:
+            raise damaged(self.file, "the signals of a model have the wrong length")
+        return np.frombuffer(bytearray(blob) if isinstance(blob, bytes) else blob, dtype=kind).astype(
+            kind.newbyteorder("="), copy=False
+        )
 
 
 def _row_of(look: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -392,8 +439,8 @@ def _row_of(look: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _look_of(row: tuple[Any, ...]) -> dict[str, Any]:
     """As it was logged: without what was not known."""
-    look = dict(zip(("time", "kind", "n_done", "n_models"), row, strict=False))
-    planned, own = row[4:]
+    look = dict(zip(("time", "kind", "n_done", "n_models"), row[1:], strict=False))
+    planned, own = row[5:]
     look |= {} if planned is None else {"as_planned": bool(planned)}
     return look | ({"own": json.loads(own)} if own else {})
 

@@ -9,13 +9,24 @@ from pathlib import Path
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 
-
-def damaged(file: Path, how: str) -> InvalidInput:
-    return InvalidInput(f"{file} is damaged ({how}). Restore it from a copy, or start again with a new --out.")
+_SHOWN = 200  # characters of what is wrong
 
 
-def newer(file: Path, what: str, known: int) -> InvalidInput:
-    return InvalidInput(f"{file} was written by a newer epsgauge ({what}, this one knows {known}). Upgrade epsgauge.")
+class Damaged(InvalidInput):
+    """A store that does not hold what was written."""
+
+
+def damaged(file: Path, how: str) -> Damaged:
+    first, *_ = how.splitlines() or [""]
+    return Damaged(f"{file} is damaged ({first[:_SHOWN]}). Restore it from a copy, or start again with a new --out.")
+
+
+class Newer(InvalidInput):
+    """A store that is intact, and that a later version must read."""
+
+
+def newer(file: Path, what: str, known: int | str) -> Newer:
+    return Newer(f"{file} was written by a newer epsgauge ({what}, this one knows {known}). Upgrade epsgauge.")
 
 
 @contextmanager
@@ -23,7 +34,9 @@ def unharmed(file: Path) -> Iterator[None]:
     """Around reading what a store holds: values that nobody could have written are damage."""
     try:
         yield
-    except (InvalidInput, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (Damaged, Newer):
+        raise
+    except (InvalidInput, KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise damaged(file, f"{type(error).__name__}: {error}") from error
 
 
@@ -40,6 +53,8 @@ def in_words(file: Path) -> Iterator[None]:
             raise EpsgaugeError(
                 f"the disk is full, {file} cannot grow. What is done is kept: make room and run it again."
             ) from error
+        if name == "SQLITE_INTERRUPT":
+            raise damaged(file, "to read it takes too long") from error
         if name.startswith(("SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PERM")):
             raise EpsgaugeError(
                 f"{file} could not be read or written ({error}). What is done is kept: run it again."
@@ -52,4 +67,5 @@ def in_words(file: Path) -> Iterator[None]:
             raise InvalidInput(
                 f"{file} could not be opened ({error}). See whether you may read and write it."
             ) from error
-        raise damaged(file, str(error)) from error
+        quoted = str(error).startswith("Could not decode")  # and then all of it
+        raise damaged(file, "a text in it is not UTF-8" if quoted else str(error)) from error

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Progress
 from epsgauge.runner.provenance import changes
 from epsgauge.runner.store import FILE, Store
-from epsgauge.runner.trouble import damaged, unharmed
+from epsgauge.runner.trouble import damaged, newer, unharmed
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.arrays import Ints
 
@@ -66,7 +67,7 @@ class Run(Displayed):
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
         folder = Path(path)
-        with _store(folder) as store, unharmed(store.file):
+        with opened(folder) as store, unharmed(store.file):
             sessions = store.get("sessions") or [{}]
             declarations = store.declarations()
             declared = _settings(store, declarations)
@@ -134,7 +135,7 @@ class Run(Displayed):
     @property
     def looks(self) -> list[dict[str, Any]]:
         """Every look at results that was logged, the oldest first."""
-        with _store(self.path) as store:
+        with opened(self.path) as store:
             return store.looks()
 
     def signals(self) -> Signals:
@@ -153,7 +154,7 @@ class Run(Displayed):
     def status(self) -> dict[str, Any]:
         """How the run stands, as plain values for a table or JSON."""
         failed = self.failed
-        with _store(self.path) as store:
+        with opened(self.path) as store:
             median, rate = store.timing()
         pid = lock.holder(self.path)
         bits = np.concatenate([f.bits for f in failed]) if failed else np.empty(0, np.int64)
@@ -191,7 +192,7 @@ class Results:
 
 def results_of(run: Run) -> Results:
     """Of the models that were done when the run was opened. Whoever shows them logs a look."""
-    with _store(run.path) as store:
+    with opened(run.path) as store:
         signals, looks = store.signals(run.plan.game), store.looks()
         apart = store.signals(run.plan.game, rehearsal=True)
     taken = apart[canary_of(apart.models) == (run.canary or {}).get("number", 0)]
@@ -231,14 +232,23 @@ def stored_plan(store: Store, declared: AuditSettings | None = None) -> Plan:
                 tables[kind] = Part(kind, use, settings, target=Elsewhere(use))
         return Plan.from_tables(tables)
     except (InvalidInput, KeyError, TypeError) as error:
-        raise damaged(store.file, f"its plan cannot be read: {error}") from error
+        raise _unread(store, "its plan cannot be read", error) from error
 
 
 def _settings(store: Store, declarations: Sequence[Declaration]) -> AuditSettings:
     try:
         return in_force(declarations).audit
     except ValidationError as error:
-        raise damaged(store.file, "what its plan declared cannot be read") from error
+        raise _unread(store, "what its plan declared cannot be read", error) from error
+
+
+def _unread(store: Store, what: str, error: Exception) -> InvalidInput:
+    """Of what is sealed and yet makes no sense here."""
+    if not store.sealed:
+        return damaged(store.file, f"{what}: {error}")
+    packages = (store.get("sessions") or [{}])[-1].get("packages", {})
+    version = packages.get("epsgauge", "unknown")
+    return newer(store.file, f"version {version}; {what}: {str(error).splitlines()[0]}", metadata.version("epsgauge"))
 
 
 @dataclass(frozen=True)
@@ -248,7 +258,8 @@ class Elsewhere:
     use: str
 
 
-def _store(folder: Path) -> Store:
+def opened(folder: Path) -> Store:
+    """The store of a run directory, for looking only."""
     file = folder / FILE
     if not folder.is_dir():
         raise InvalidInput(f"there is no run {folder}. `epsgauge run PLAN --out {folder}` makes one.")

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import numpy.lib.format
 
 from epsgauge.errors import InvalidInput
 from epsgauge.references import nearest
+from epsgauge.scores import size
 from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
 
 BEGINS = (b"PK\x03\x04", b"PK\x05\x06")  # a zip file, and one without members
 STATED = ("adjacency", "bits")  # arrays of one text each
 NUMERIC, NAMES = "biuf", "biufSU"  # kinds of NumPy's types
+NPY: Any = numpy.lib.format  # without types of its own
 
 
 def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -25,10 +30,13 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
         with zipfile.ZipFile(io.BytesIO(raw)) as members:
             locked = any(member.flag_bits & 1 for member in members.infolist())
         if not locked:
+            size.check(inside(raw), name)
             with np.load(io.BytesIO(raw), allow_pickle=False) as fields:
                 found = list(fields)
                 columns = {key: fields[key] for key in COLUMNS if key in found}
                 stated = {key: str(fields[key].item()) for key in STATED if key in found and fields[key].size == 1}
+    except (InvalidInput, MemoryError):
+        raise
     except Exception as error:  # whatever zipfile, zlib, NumPy or its reader of headers make of strange bytes
         if isinstance(error, ValueError) and "pickle" in str(error):
             why = "holds Python objects, which are not read. Write plain arrays of numbers and text with np.savez."
@@ -42,6 +50,9 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
             raise InvalidInput(
                 f"{name} must have an array {needed}, but has: {', '.join(found) or 'none'}.{nearest(needed, found)}"
             )
+    for key in (*COLUMNS, *STATED):
+        if found.count(key) > 1:
+            raise InvalidInput(f"{name} must have one array {key}, but has {found.count(key)}.")
     for key, column in columns.items():
         _check(key, column, name)
     return columns, stated
@@ -60,8 +71,40 @@ def _check(key: str, column: Any, name: str) -> None:
         raise InvalidInput(f"the array {key} of {name} must hold {what}, but its type is {column.dtype}. Convert it.")
 
 
+def inside(raw: bytes) -> list[size.Size]:
+    """The rows and bytes of its columns, as the headers of the arrays say, and no less than what is packed."""
+    sizes = []
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        for info in archive.infolist():
+            if info.filename.removesuffix(".npy") not in (*COLUMNS, *STATED):
+                continue  # it is not read
+            n_rows, n_bytes = 0, 0
+            with suppress(Exception), archive.open(info) as file:  # of one that is no array its size alone is known
+                version = NPY.read_magic(file)
+                read = NPY.read_array_header_1_0 if version == (1, 0) else NPY.read_array_header_2_0
+                shape, _, kind = read(file)
+                n_rows = math.prod(shape)
+                n_bytes = n_rows * kind.itemsize
+            sizes.append((n_rows, max(n_bytes, info.file_size)))
+    return sizes
+
+
 def render(columns: dict[str, Any], stated: dict[str, str]) -> bytes:
     out = io.BytesIO()
     arrays: dict[str, Any] = {**{key: np.array(value) for key, value in stated.items()}, **columns}
+    for key in TEXTS:
+        if key in arrays:
+            _check_room(key, columns[key])
+            arrays[key] = columns[key].astype(np.str_)
     np.savez(out, **arrays)
     return out.getvalue()
+
+
+def _check_room(key: str, texts: Any) -> None:
+    """In a .npz file every text has the room of the longest."""
+    longest = max(map(len, texts), default=0)
+    if 4 * longest * len(texts) > size.MOST_BYTES:
+        raise InvalidInput(
+            f"{key} has {len(texts):,} texts, of up to {longest} characters, which need too much room in a .npz file. "
+            "Write a .csv or a .parquet file."
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from epsgauge.adjacency import checked
 from epsgauge.errors import InvalidInput
+from epsgauge.files import replace
 from epsgauge.scores import archive, parquet, text
 from epsgauge.scores.said import OPTION, Models, checked_bits, checked_models
 from epsgauge.scores.table import COLUMNS, Scores
@@ -29,8 +31,16 @@ def read(
     }
     rows = None if models is None else checked_models(models)
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
-    raw = _bytes(path, name)
-    columns, stated = KINDS.get(Path(path).suffix.lower(), text).parse(raw, name)
+    try:
+        return _read(path, name, passed, rows)
+    except MemoryError:
+        raise InvalidInput(
+            f"{name} does not fit into memory. Judge it on a machine with more, or fewer rows."
+        ) from None
+
+
+def _read(path: str | os.PathLike[str], name: str, passed: Mapping[str, str | None], rows: Models | None) -> Scores:
+    columns, stated = KINDS.get(Path(path).suffix.lower(), text).parse(_bytes(path, name), name)
     said = {key: _agreed(key, passed[key], stated.get(key), name) for key in STATED}
     if said["adjacency"] is None:
         raise InvalidInput(
@@ -51,7 +61,7 @@ def write(scores: Scores, path: str | os.PathLike[str]) -> None:
         raise InvalidInput(f"scores are written to a .csv, a .npz or a .parquet file, but got {os.fspath(path)}.")
     columns = {name: getattr(scores, name) for name in COLUMNS if getattr(scores, name) is not None}
     try:
-        _replace(file, kind.render(columns, _known(scores)))
+        replace(file, kind.render(columns, _known(scores)))  # one that is cut short would be a smaller audit
     except OSError as error:
         raise InvalidInput(f"{os.fspath(path)} cannot be written: {error.strerror}.") from None
 
@@ -108,13 +118,3 @@ def _with_models(columns: dict[str, Any], rows: Models | None, name: str) -> dic
             "model."
         )
     return {"model": np.arange(n), "pair": np.zeros(n, np.int64), **columns}
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """All or nothing: a file that was cut short would read as a smaller audit."""
-    spare = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        spare.write_bytes(content)
-        os.replace(spare, file)
-    finally:
-        spare.unlink(missing_ok=True)

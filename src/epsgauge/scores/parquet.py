@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import numpy as np
 
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.references import nearest
+from epsgauge.scores import size
 from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
 
 STATED = {"adjacency": b"epsgauge.adjacency", "bits": b"epsgauge.bits"}
@@ -21,18 +23,42 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
     if not raw.startswith(MAGIC):
         raise InvalidInput(f"{name} is not a Parquet file. Write the scores as Parquet, or as CSV to another name.")
     try:
-        file = pq.ParquetFile(io.BytesIO(raw), page_checksum_verification=True)
+        file = pq.ParquetFile(io.BytesIO(raw))
         found = [field.name for field in file.schema_arrow]
         _check_names(found, name)
+        size.check(_columns(file.metadata), name)
+        once = [column for column in TEXTS if column in found]  # a text that comes often is kept once
+        file = pq.ParquetFile(io.BytesIO(raw), page_checksum_verification=True, read_dictionary=once)
         table = file.read(columns=[column for column in COLUMNS if column in found])
         table.validate(full=True)
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError):
         raise InvalidInput(f"{name} is damaged: it cannot be read to the end. Write it again.") from None
     columns = {column: _array(table[column], column, name, pa) for column in table.column_names}
     if not len(columns["score"]):
         raise InvalidInput(f"{name} has columns and no rows. Give one row for each guess.")
     kept = file.schema_arrow.metadata or {}
+    _check_stated(raw, name)
     return columns, {key: kept[name].decode(errors="replace") for key, name in STATED.items() if name in kept}
+
+
+def inside(raw: bytes) -> list[size.Size]:
+    """The rows and bytes of its columns."""
+    _, pq = _pyarrow()
+    return _columns(pq.ParquetFile(io.BytesIO(raw)).metadata)
+
+
+def _columns(held: Any) -> list[size.Size]:
+    """As the footer says: a value takes 8 bytes, however well it is packed; of a column by its whole path."""
+    sizes: dict[str, size.Size] = {}
+    for group in map(held.row_group, range(held.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            path, n = column.path_in_schema, max(column.num_values, group.num_rows)
+            if path.split(".")[0] in COLUMNS:
+                rows, n_bytes = sizes.get(path, (0, 0))
+                sizes[path] = (rows + n, n_bytes + max(8 * n, column.total_uncompressed_size))
+    return list(sizes.values())
 
 
 def render(columns: dict[str, Any], stated: dict[str, str]) -> bytes:
@@ -66,16 +92,34 @@ def _check_names(found: list[str], name: str) -> None:
             raise InvalidInput(f"{name} must have one column {column}, but has {found.count(column)}.")
 
 
+def _check_stated(raw: bytes, name: str) -> None:
+    """A footer can have a key twice, and Arrow shows the first; after the key come a mark, a length and the value."""
+    footer = raw[-8 - int.from_bytes(raw[-8:-4], "little") : -8]
+    for key, stored in STATED.items():
+        values = dict.fromkeys(re.findall(re.escape(stored) + rb"\x18[\x00-\x7f]([\w-]*)", footer))
+        if len(values) > 1:
+            said = " and also ".join(f"{key}={value.decode()}" for value in values)
+            raise InvalidInput(f"{name} says {said} in its metadata. Write it again with the one that holds.")
+
+
 def _array(column: Any, kind: str, name: str, pa: Any) -> Any:
     """As NumPy has it; an empty cell is an error, as it would become a NaN or a text."""
     if column.null_count:
         row = next(i for i, value in enumerate(column) if not value.is_valid)
         raise InvalidInput(f"{name}: {kind} must have a value in every row, but row {row} (the first is 0) has none.")
     is_a, plain = pa.types, column.type
+    if kind in TEXTS:  # numbers may be names too
+        encoded = column if is_a.is_dictionary(plain) else column.dictionary_encode()
+        return _words(encoded.unify_dictionaries().combine_chunks())
     if is_a.is_dictionary(plain):
         column, plain = column.cast(plain.value_type), plain.value_type
-    if kind in TEXTS:
-        return np.array([str(value) for value in column.to_pylist()], dtype=np.str_)  # numbers may be names too
     if not (is_a.is_integer(plain) or is_a.is_floating(plain) or is_a.is_boolean(plain)):
         raise InvalidInput(f"{name}: {kind} must be a column of numbers, but its type is {plain}.")
     return column.to_numpy()
+
+
+def _words(encoded: Any) -> Any:
+    """The texts of a column whose dictionary has each of them once."""
+    words = np.empty(len(encoded.dictionary), np.object_)
+    words[:] = [str(value) for value in encoded.dictionary.to_pylist()]
+    return words[encoded.indices.to_numpy()]

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from epsgauge.adjacency import Adjacency, checked
 from epsgauge.errors import InvalidInput
 from epsgauge.scores.said import Bits, Models, checked_bits
+from epsgauge.scores.size import LONGEST
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Bools, Floats, Ints
 
@@ -29,7 +30,7 @@ COLUMNS = (*NUMBERS, *TEXTS)
 NEEDED = ("bit", "score")  # of a file
 SAID = ("adjacency", "bits", "taken_as")
 
-Texts = NDArray[np.str_]
+Texts = NDArray[np.object_]
 Kind = TypeVar("Kind", bound=np.generic)
 ById = Mapping[Any, float] | tuple[ArrayLike, ArrayLike]
 
@@ -67,7 +68,7 @@ class Scores:
         }
         for name in TEXTS:
             if getattr(self, name) is not None:
-                columns[name] = np.asarray(getattr(self, name), dtype=np.str_)
+                columns[name] = _texts(name, getattr(self, name))
         shapes = {name: column.shape for name, column in columns.items()}
         if len(set(shapes.values())) > 1 or columns["score"].ndim != 1:
             said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
@@ -139,8 +140,8 @@ class Scores:
                 )
         n = len(score)
         in_order = _bits([bit[key] for key in score])
-        ids = np.array(list(score), dtype=np.str_)
-        return cls(np.arange(n), np.zeros(n, np.int64), in_order, np.array(list(score.values())), adjacency, ids)
+        values = np.array(list(score.values()))
+        return cls(np.arange(n), np.zeros(n, np.int64), in_order, values, adjacency, _texts("ids", list(score)))
 
     @cached_property
     def by_model(self) -> Ints:
@@ -230,10 +231,7 @@ def _bits(value: ArrayLike) -> Ints:
 
 
 def _finite(value: ArrayLike) -> Floats:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        return checks.numbers("score", value)  # which says what is wrong
+    array = checks.floats("score", value)
     bad = ~np.isfinite(array)
     if bad.any() and array.ndim == 1:
         row = int(np.flatnonzero(bad)[0])
@@ -242,6 +240,25 @@ def _finite(value: ArrayLike) -> Floats:
             "place of the order: leaving the row out would make the attack look better than it is."
         )
     return array
+
+
+def _texts(name: str, value: ArrayLike) -> Texts:
+    """Each with the room that it needs: in an array of one width every row would have that of the longest."""
+    if checks.masked(value):
+        raise InvalidInput(f"{name} must have a text everywhere, but some are masked. Fill them in.")
+    array = np.asarray(value, dtype=np.object_)
+    texts = [each.decode(errors="replace") if isinstance(each, bytes) else str(each) for each in array.flat]
+    for text in set(texts):
+        if len(text) > LONGEST:
+            raise InvalidInput(
+                f"{name} must be texts of at most {LONGEST:,} characters, but row {texts.index(text)} (the first is 0) "
+                f"has {len(text):,}. Give shorter names."
+            )
+        if "\0" in text or (not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)):
+            raise InvalidInput(f"{name} must be texts that a file can hold, but got {text[:80]!r}. Give other names.")
+    out = np.empty(len(texts), np.object_)
+    out[:] = texts
+    return out.reshape(array.shape)
 
 
 def _ascending(model: Ints, pair: Ints) -> bool:
@@ -269,7 +286,7 @@ def _by_id(name: str, table: ById) -> dict[str, float]:
     if isinstance(table, Mapping):
         ids, values = [str(key) for key in table], _list(name, list(table.values()))
     elif isinstance(table, tuple) and len(table) == 2:
-        ids, values = [str(key) for key in np.asarray(table[0]).ravel()], _list(name, table[1])
+        ids, values = _texts(f"the ids of {name}", table[0]).ravel().tolist(), _list(name, table[1])
     else:
         raise InvalidInput(f"{name} must be a mapping id -> value or a tuple (ids, values), but got {table!r}.")
     if len(ids) != len(values):

@@ -1,4 +1,4 @@
-"""Scores as CSV: columns found by their header, and a first comment line that states adjacency and bits."""
+"""Scores as CSV: columns found by their header, and a first comment line that states adjacency, bits and rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from epsgauge.errors import InvalidInput
 from epsgauge.references import nearest
+from epsgauge.scores.size import Size
 from epsgauge.scores.table import COLUMNS, NEEDED, NUMBERS, TEXTS, WHOLE
 
 MARK = "# epsgauge scores"
@@ -28,6 +29,7 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
     columns = _fast(rows, header)
     if columns is None:
         columns = _careful(rows, header, name, above)
+    _check_rows(stated.pop("rows", None), len(columns["score"]), rows, name)
     if not len(columns["score"]):
         raise InvalidInput(f"{name} has a header and no rows. Give one row for each guess.")
     return columns, stated
@@ -35,12 +37,18 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 def render(columns: dict[str, Any], stated: dict[str, str]) -> bytes:
     out = io.StringIO(newline="")
-    out.write(", ".join([MARK, *(f"{key}={value}" for key, value in stated.items())]) + "\n")
+    said = {**stated, "rows": len(columns["score"])}
+    out.write(", ".join([MARK, *(f"{key}={value}" for key, value in said.items())]) + "\n")
     out.write(",".join(columns) + "\n")
     # floats by their repr; every text in quotes, as a lone carriage return would get none
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
     return out.getvalue().encode()
+
+
+def inside(raw: bytes) -> list[Size]:
+    """The rows and bytes of its columns."""
+    return [(raw.count(b"\n"), len(raw))]
 
 
 def _decoded(raw: bytes, name: str) -> str:
@@ -66,13 +74,32 @@ def _head(stream: io.StringIO, name: str) -> tuple[dict[str, str], list[str], in
     stated: dict[str, str] = {}
     for number, line in enumerate(stream, start=1):
         if line.startswith("#"):
-            keys = "adjacency|bits" if line.startswith(MARK) else "adjacency"  # elsewhere bits may mean anything
-            stated |= dict(re.findall(rf"\b({keys})\s*=\s*([\w-]+)", line))
+            keys = "adjacency|bits|rows" if line.startswith(MARK) else "adjacency"  # elsewhere they may mean anything
+            for key, value in re.findall(rf"\b({keys})\s*=\s*([\w-]+)", line):
+                if stated.setdefault(key, value) != value:
+                    raise InvalidInput(
+                        f"{name} says {key}={stated[key]} and also {key}={value}. Correct the comment lines above its "
+                        "header."
+                    )
         elif line.strip():
-            header = [cell.strip() for cell in next(csv.reader([line]))]
+            try:
+                header = [cell.strip() for cell in next(csv.reader([line]))]
+            except csv.Error as error:
+                raise InvalidInput(f"{name}, line {number}: not CSV: {error}.") from None
             _check_header(header, name)
             return stated, header, number
     raise InvalidInput(f"{name} is empty. Write a header with the columns bit and score, and one row for each guess.")
+
+
+def _check_rows(stated: str | None, n: int, rows: str, name: str) -> None:
+    """A file that was cut short would read as a smaller audit; in its last row a number may be cut, too."""
+    if stated is None or (stated == str(n) and rows.endswith("\n")):
+        return
+    found = "the last of them has no end of line" if stated == str(n) else f"it has {n}"
+    raise InvalidInput(
+        f"{name} says that it has {stated[:20]} rows, but {found}: it was cut short or edited. Write or copy it again, "
+        "or take rows= out of its first line if the rows that are left are the ones to judge."
+    )
 
 
 def _check_header(header: list[str], name: str) -> None:
@@ -151,7 +178,7 @@ def _cell(cell: str, column: str, where: str) -> float:
 
 
 def _refuse(where: str, column: str, rule: str, cell: str) -> NoReturn:
-    raise InvalidInput(f"{where}: {column} must be {rule}, but got {cell!r}.")
+    raise InvalidInput(f"{where}: {column} must be {rule}, but got {cell[:80]!r}.")
 
 
 def _number(cell: str) -> float | None:

@@ -14,18 +14,35 @@ MAX_COUNT = 10**9
 MIN_PRIOR = 0.1
 # Quantiles further out than this cannot be had to the promised accuracy.
 SMALLEST_TAIL = 1e-12
+# What a sentence shows of a value that is no number.
+MOST_SAID = 200
+
+
+def floats(name: str, value: ArrayLike) -> Floats:
+    """`value` as an array of floats, none of which loses a part: a mask, an imaginary part, a date."""
+    if masked(value):
+        raise InvalidInput(f"{name} must have a value everywhere, but some are masked. Fill them in.")
+    try:
+        # a tensor that gradients flow through is taken as its values
+        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        if array.dtype.kind in "cmM" or (array.dtype.kind == "O" and any(map(np.iscomplexobj, array.flat))):
+            raise TypeError
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise InvalidInput(f"{name} must be a number or an array of numbers, but got {_said(value)}.") from None
+
+
+def masked(value: object) -> bool:
+    """Whether NumPy would take numbers that are behind a mask."""
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    return any(isinstance(part, np.ndarray) and hasattr(part, "mask") and np.any(part.mask) for part in parts)
 
 
 def numbers(name: str, value: ArrayLike) -> Floats:
     """`value` as an array of floats without NaN."""
     if type(value) is float and value == value:  # the usual case, at once
         return np.array(value)
-    try:
-        if np.iscomplexobj(value):
-            raise TypeError
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"{name} must be a number or an array of numbers, but got {value!r}.") from None
+    array = floats(name, value)
     if np.isnan(array).any():
         raise InvalidInput(f"{name} must not be NaN, but got {_show(value, np.isnan(array))}.")
     return array
@@ -49,7 +66,7 @@ def counts(name: str, value: ArrayLike) -> Ints:
 def whole(name: str, value: object, least: int) -> None:
     """One whole number, which says how many or which."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise InvalidInput(f"{name} must be a whole number, {least} or more, but got {value!r}.")
+        raise InvalidInput(f"{name} must be a whole number, {least} or more, but got {_said(value)}.")
 
 
 def delta(value: ArrayLike, name: str = "delta") -> Floats:
@@ -132,4 +149,13 @@ def _show(value: ArrayLike, bad: Bools) -> str:
         return str(value)
     where = tuple(int(i) for i in np.argwhere(bad)[0])
     at = where[0] if len(where) == 1 else where
-    return f"{np.asarray(value, dtype=np.float64)[where]:g} at index {at}"
+    return f"{floats('it', value)[where]:g} at index {at}"
+
+
+def _said(value: object) -> str:
+    """The value as a sentence can have it; Python writes no number of more than 4,300 digits."""
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of more digits than can be written"
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"

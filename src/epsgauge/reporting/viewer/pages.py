@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ from starlette.routing import Route
 
 from epsgauge.errors import EpsgaugeError
 from epsgauge.figures import css
+from epsgauge.plain import block, spelled
 from epsgauge.reporting.viewer import calculator, upload
 from epsgauge.reporting.viewer.explore import Moved
 from epsgauge.reporting.viewer.render import page
@@ -26,6 +28,13 @@ from epsgauge.reporting.viewer.show import Show
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 NOT_FOUND = "There is no such page here. All runs are on the first page."
+
+
+class Json(JSONResponse):
+    """With escapes for what the name of a folder may hold and UTF-8 has not."""
+
+    def render(self, content: Any) -> bytes:
+        return spelled(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))).encode()
 
 
 class Pages:
@@ -84,29 +93,29 @@ class Pages:
 
     def list_now(self, request: Request) -> Response:
         rows, _ = self.show.rows(_session(request))
-        return JSONResponse({"parts": {"rows": rows}, "leftOut": self.folder.left_out})
+        return Json({"parts": {"rows": rows}, "leftOut": self.folder.left_out})
 
     def verdict(self, request: Request) -> Response:
-        return JSONResponse({"html": self.show.verdict_cell(_session(request), request.query_params.get("id", ""))})
+        return Json({"html": self.show.verdict_cell(_session(request), request.query_params.get("id", ""))})
 
     def progress(self, request: Request) -> Response:
-        return JSONResponse(self.show.progress(_session(request), request.query_params.get("id", "")))
+        return Json(self.show.progress(_session(request), request.query_params.get("id", "")))
 
     def results(self, request: Request) -> Response:
         query = request.query_params
-        return JSONResponse(self.show.results(_session(request), query.get("id", ""), _caller(request)))
+        return Json(self.show.results(_session(request), query.get("id", ""), _caller(request)))
 
     def explore(self, request: Request) -> Response:
         query = request.query_params
         moved, late, turn = Moved.parse(query), query.get("late") == "1", query.get("turn", "0")
         asked: dict[str, Any] = {"late": late, "turn": turn, "caller": _caller(request)}
-        return JSONResponse(self.show.explored(_session(request), query.get("id", ""), moved, **asked))
+        return Json(self.show.explored(_session(request), query.get("id", ""), moved, **asked))
 
     def calculate(self, request: Request) -> Response:
         query = request.query_params
         question, late, turn = calculator.Question.parse(query), query.get("late") == "1", query.get("turn", "0")
         asked: dict[str, Any] = {"late": late, "turn": turn, "caller": _caller(request)}
-        return JSONResponse(self.show.calculated(_session(request), question, **asked))
+        return Json(self.show.calculated(_session(request), question, **asked))
 
     def open(self, request: Request) -> Response:
         """The one thing that a page can change: from here on it shows results of a run that is not finished."""
@@ -114,13 +123,13 @@ class Pages:
         for run_id in ids:
             self.folder.path(run_id)
         self.show.seen.open(_session(request), ids)
-        return JSONResponse({"opened": len(ids)})
+        return Json({"opened": len(ids)})
 
     async def scores(self, request: Request) -> Response:
         query = request.query_params
         try:
             raw = await upload.taken(request.stream(), request.headers.get("content-length"))
-            return JSONResponse(await run_in_threadpool(self.show.scores, raw, query.get("name", ""), query))
+            return Json(await run_in_threadpool(self.show.scores, raw, query.get("name", ""), query))
         except EpsgaugeError as error:
             return _sentence(request, str(error), 400)
 
@@ -151,7 +160,7 @@ def _answered(endpoint: Callable[[Request], Response]) -> Callable[[Request], Aw
 
 def _sentence(request: Request, sentence: str, status: int) -> Response:
     if request.url.path.startswith("/api/"):
-        return JSONResponse({"error": said(sentence)}, status)
+        return Json({"error": said(sentence)}, status)
     return HTMLResponse(page("closed.html.j2", sentence=said(sentence), again="/"), status)
 
 
@@ -161,7 +170,8 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    traceback.print_exception(error, file=sys.stderr)  # a mistake of ours: shown whole, in the terminal alone
+    # a mistake of ours: shown whole, in the terminal alone
+    sys.stderr.write(block("".join(traceback.format_exception(error))) + "\n")
     return _sentence(request, f"The viewer failed ({type(error).__name__}). The terminal says more.", 500)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from epsgauge.numbers import duration, interval_text, likely, percent, short
+from epsgauge.reporting.html import shown
 
 
 @cache
@@ -18,6 +19,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=shown,
     )
     environment.filters |= {
         "short": lambda value: short(float(value)),

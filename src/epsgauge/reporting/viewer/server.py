@@ -32,6 +32,7 @@ class Viewer:
 
             from epsgauge.reporting.viewer.guard import Guard, Keys
             from epsgauge.reporting.viewer.pages import Pages
+            from epsgauge.reporting.viewer.timely import Timely
         except ImportError as error:
             if isinstance(error, MissingExtra):
                 raise
@@ -45,7 +46,7 @@ class Viewer:
         self._server: uvicorn.Server = uvicorn.Server(
             uvicorn.Config(
                 Guard(pages.app(), self.keys),
-                http="h11",
+                http=Timely,
                 ws="none",
                 lifespan="off",
                 access_log=False,  # an address may have the token in it

@@ -1,0 +1,202 @@
+"""`epsgauge verify`, and run directories that come from somewhere else: changed, hostile, or of a later version."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+from command_line import ask, told
+from stores import edit, forge, make_earlier
+
+import epsgauge as eg
+from epsgauge.errors import InvalidInput
+from epsgauge.runner import lock, looks
+from epsgauge.runner.store import FILE
+from faults.count import within
+from faults.stores import a_run, campaign
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    return a_run(tmp_path_factory.mktemp("a") / "run")
+
+
+@pytest.fixture
+def run(original, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / FILE).write_bytes((original / FILE).read_bytes())
+    return folder
+
+
+def test_a_run_as_it_was_written_is_intact(run):
+    found = eg.verify(run)
+    assert found.intact
+    assert [check.name for check in found.checks] == ["file", "seals", "plan", "models", "set apart"]
+    assert all(" 0 " not in check.sentence for check in found.checks)
+    out = ask("verify", run)
+    assert "for all 40 models" in " ".join(out.split())
+    assert "intact" in out
+    assert json.loads(ask("verify", run, "--json"))["intact"] is True
+    assert len(eg.Run.open(run).looks) == 2  # it is no look
+
+
+def test_an_earlier_store_has_no_seals_and_says_so(run):
+    make_earlier(run / FILE, 4)
+    found = eg.verify(run)
+    assert found.intact
+    assert "earlier version, whose rows have no seals" in found.checks[1].sentence
+
+
+BIT = "CASE bits WHEN x'00' THEN x'01' ELSE x'00' END"
+FORGED = {
+    "a bit": (f"UPDATE models SET bits = {BIT} WHERE idx = 5", "The bits of model 5: the plan's seed gives others."),
+    "a pair": ("UPDATE models SET pairs = zeroblob(16) WHERE idx = 5", "The pairs of model 5: the plan's seed gives"),
+    "a seed": ("UPDATE models SET seed = seed - 1 WHERE idx = 5", "The seed of model 5: the plan's seed gives others."),
+    "a rehearsal": (
+        "UPDATE rehearsals SET seed = 7 WHERE idx = 0",
+        "The seed of model 0: the plan's seed gives others.",
+    ),
+    "one more": ("UPDATE models SET idx = 40 WHERE idx = 5", "There is a model 40, which the plan does not have."),
+    "the plan": (
+        """UPDATE meta SET value = replace(value, '"seed": 0', '"seed": 1') WHERE key = 'plan'""",
+        "The plan is not the one that the run was begun with",
+    ),
+    "what was declared": (
+        "UPDATE declarations SET time = NULL, digest = 'x' WHERE id = 1",
+        "{run}/store.sqlite is damaged",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_what_the_seed_decides_cannot_be_forged_row_by_row(run, what):
+    change, words = FORGED[what]
+    forge(run / FILE, change)
+    found = eg.verify(run)
+    assert not found.intact
+    assert any(check.sentence.startswith(words.format(run=run)) for check in found.checks)
+    assert "not what was written" in ask("verify", run, code=1)
+
+
+def test_an_edit_is_damage_to_audit_and_verify_alike(run):
+    edit(run / FILE, "UPDATE models SET bits = x'01' WHERE idx < 30")
+    assert "is not what was written). Restore it from a copy" in told("audit", run).stderr
+    out = " ".join(ask("verify", run, code=1).split())
+    assert "of models is not what was written" in out
+    assert json.loads(ask("verify", run, "--json", code=1))["intact"] is False
+
+
+def test_a_file_that_cannot_be_opened_is_not_intact_and_no_run_is_an_error(run, tmp_path):
+    (run / FILE).write_bytes(b"something else" * 1000)
+    assert "file is not a database" in " ".join(ask("verify", run, code=1).split())
+    assert told("verify", tmp_path / "none").returncode == 2
+
+
+def test_mutations_are_refused_or_change_nothing(tmp_path):
+    """A short form of `make faults`."""
+    for count in campaign(60, 0, tmp_path):
+        assert count.tried == 60
+        assert count.refused > 20
+        assert count.harmless, count.examples
+
+
+# what somebody else may have put into a run directory
+
+
+ENDLESS = (
+    "CREATE VIEW meta AS WITH RECURSIVE more(key) AS (SELECT 'plan' UNION ALL SELECT key FROM more) "
+    "SELECT key, '{}' AS value, x'' AS seal FROM more"
+)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_view_that_never_ends_is_refused(run, version):
+    if version < 5:
+        make_earlier(run / FILE, version)
+    edit(run / FILE, "DROP TABLE meta", ENDLESS)
+    for command in ("status", "audit", "export"):
+        said = told(command, run, *(["-o", run / "a.csv"] if command == "export" else []))
+        assert said.returncode == 2
+        assert "the view meta is none that this tool makes" in said.stderr
+
+
+def test_columns_that_are_computed_and_virtual_tables_are_refused(run):
+    make_earlier(run / FILE, 4)
+    edit(
+        run / FILE, "DROP TABLE looks", "CREATE TABLE looks (id INTEGER PRIMARY KEY, time TEXT AS (zeroblob(1000000)))"
+    )
+    with pytest.raises(InvalidInput, match="the table looks is none that this tool makes"):
+        eg.Run.open(run)
+
+
+def test_more_rows_than_a_file_can_hold_are_damage(run, monkeypatch):
+    """Pages of a b-tree that lead back to themselves have no end."""
+    monkeypatch.setattr("epsgauge.runner.sealed._SMALLEST", 10**9)
+    edit(run / FILE, "UPDATE models SET bits = bits")
+    make_earlier(run / FILE, 4)
+    rows = ", ".join(f"('{i}', '1')" for i in range(2000))
+    edit(run / FILE, f"INSERT INTO meta VALUES {rows}")
+    with pytest.raises(InvalidInput, match="it has more rows than there is room for"):
+        eg.Run.open(run)
+
+
+def test_a_query_ends_at_its_deadline(run, monkeypatch):
+    monkeypatch.setattr("epsgauge.runner.sealed._SECONDS", -1.0)
+    monkeypatch.setattr("epsgauge.runner.sealed._STEPS", 1)
+    with pytest.raises(InvalidInput, match="to read it takes too long"):
+        eg.Run.open(run)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        (lock.FILE, lambda run: lock.hold(run).__enter__()),
+        (looks.FILE, looks.read_looks),
+        (f"{FILE}-wal", eg.Run.open),
+        (f"{FILE}-journal", eg.Run.open),
+    ],
+)
+def test_nothing_waits_for_a_pipe_or_goes_through_a_link(run, tmp_path, name, use, kind):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"of somebody else")
+    if kind == "pipe":
+        os.mkfifo(run / name)
+    elif kind == "link":
+        (run / name).symlink_to(victim)
+    else:
+        (run / name).mkdir()
+    with within(30):
+        with pytest.raises(InvalidInput, match=f"{name} must be a plain file, and no link, pipe or folder."):
+            use(run)
+        assert lock.holder(run) is None
+    assert victim.read_bytes() == b"of somebody else"
+
+
+def test_a_store_that_is_a_link_is_read_and_never_written(run, tmp_path):
+    """As tools that keep data in a cache have it."""
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    before = (run / FILE).read_bytes()
+    (linked / FILE).symlink_to(run / FILE)
+    found = eg.audit(eg.Run.open(linked))
+    assert any("could not be logged" in warning for warning in found.warnings)
+    assert (run / FILE).read_bytes() == before
+
+
+def test_signals_are_for_the_eyes_of_their_owner(original):
+    assert stat.S_IMODE((original / FILE).stat().st_mode) == 0o600
+
+
+def test_a_plan_with_a_key_of_a_later_version_is_not_damage(run):
+    forge(
+        run / FILE,
+        """UPDATE meta SET value = replace(value, '"seed": 0', '"seed": 0, "later": 1') WHERE key = 'plan'""",
+    )
+    with pytest.raises(
+        InvalidInput, match=r"was written by a newer epsgauge \(version 0.1.0; its plan cannot be read: later"
+    ):
+        eg.Run.open(run)
