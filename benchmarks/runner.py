@@ -12,13 +12,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+import tracemalloc
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from timing import machine, on_one_thread, peak_megabytes
 
+from epsgauge.auditing.live import Live
 from epsgauge.games.signals import Outcome
 from epsgauge.runner import play
 from epsgauge.runner.plan import Plan
@@ -153,9 +155,9 @@ def print_overhead(found: dict[int, list[Round]], n_models: int) -> None:
     print(f"2 workers over 1: {speedup:.2f}× the models per second")
 
 
-def fill(folder: Path, n_stored: int) -> dict[str, np.ndarray]:
-    """A run of `n_stored` models with 100 pairs each, written as the runner writes it."""
-    rng, m = np.random.default_rng(0), PAIRS
+def fill(folder: Path, n_stored: int, m: int = PAIRS) -> dict[str, np.ndarray]:
+    """A run of `n_stored` models with `m` pairs each, written as the runner writes it."""
+    rng = np.random.default_rng(0)
     game = {"train_size": 1000, "pairs_per_model": m, "reference_size": REFERENCE, "challenge": "average"}
     plan = Plan(name="b", n_models=n_stored, data="digits", trainer="sgd", game=game)
     arrays = {
@@ -209,6 +211,27 @@ def print_store(found: dict[str, list[list[float]]]) -> None:
         print(f"{name:36}{seconds:9.3f}{peak:9.0f}{before:11.0f}{seconds / base:11.2f}×")
 
 
+def live(folder: Path, n_models: int) -> float:
+    """Bytes that the progress bar keeps of each model while every one of them chooses the rule."""
+    fill(folder, 2, m=1)
+    a_run, rng = Run.open(folder), np.random.default_rng(0)
+    shown = Live(replace(a_run, plan=a_run.plan.with_audit(rule="same-data", fit_models=None)))
+    tracemalloc.start()
+    for i in range(2, n_models):
+        channels = {"loss": rng.normal(size=(1, 2)), "reference": np.sort(rng.normal(size=REFERENCE))}
+        shown.add(Outcome(i, i, rng.integers(0, 2, size=1), rng.integers(0, 10**5, size=(1, 2)), 1.0, channels))
+    shown.posterior()
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return kept / n_models
+
+
+def print_live(n_models: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        kept = live(Path(folder), n_models)
+    print(f"\nThe live posterior of {n_models:,} models that all choose the rule keeps {kept:,.0f} bytes of each")
+
+
 def do(words: list[str]) -> None:
     """What this script's own child processes do."""
     match words:
@@ -253,6 +276,7 @@ def main() -> None:
         print_overhead(spent[title], n)
     opened = measure_store(200 if quick else N_STORED, rounds)
     print_store(opened)
+    print_live(500 if quick else 5000)
     if args.json:
         found = {"machine": machine(), "overhead": spent, "store": opened}
         args.json.write_text(json.dumps(found, default=asdict, indent=1) + "\n")

@@ -9,16 +9,19 @@ import pytest
 from tiny_runs import CLAIM, FAILING, Breaks, pairs_plan, plan, played, responses, small_plan, stopped
 
 import epsgauge as eg
+from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.compare import compare, largest_difference
 from epsgauge.auditing.gate import Gate, gate
-from epsgauge.auditing.live import CHOOSING, Live
+from epsgauge.auditing.live import CHOOSING, TOGETHER, Live
 from epsgauge.errors import InvalidInput
+from epsgauge.games.signals import Outcome, Signals
 from epsgauge.methods.counted import covering
 from epsgauge.methods.evidence import Tallied
 from epsgauge.methods.table import METHODS, QUICK
 from epsgauge.numbers import json_ready
 from epsgauge.runner.progress import Watch
+from epsgauge.runner.view import results_of
 from epsgauge.scores.table import Scores
 from epsgauge.stats.tally import Tally
 
@@ -307,6 +310,34 @@ def test_live_with_every_rule(many, settings):
     planned = many.plan.with_audit(**{"fit_models": None, **settings})
     again = replace(many, plan=planned)
     assert Live(again).posterior().tally == audit_run(again).judged.tally
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_that_is_built_in_scores_each_model_by_itself(name):
+    """So that live results need the scores of models alone, and not their signals."""
+    rng, n, m = np.random.default_rng(0), 12, 2
+    shapes = {"loss": (n, m, 2), "margin": (n, m, 2), "trajectory": (n, m, 2, 6), "reference": (n, 9)}
+    shapes |= dict.fromkeys(("llr", "alignment", "displacement"), (n, m))
+    channels = {key: np.sort(rng.random(size), axis=-1) for key, size in shapes.items()}
+    bits, pairs = rng.integers(0, 2, (n, m)), np.zeros((n, m, 2), int)
+    signals = Signals(np.arange(n), bits, pairs, channels, "substitute", "pair")
+    signals = replace(signals, rehearsal=signals)
+    each = [ATTACKS[name].scores(signals[np.array([i])]).score for i in range(n)]
+    assert np.array_equal(np.concatenate(each), ATTACKS[name].scores(signals).score)
+    one, all_ = (ATTACKS[name].candidates(some.blind()) for some in (signals[np.array([3])], signals))
+    assert np.array_equal(one, all_) if one is not None else all_ is None
+
+
+def test_live_keeps_scores_and_not_signals(many):
+    seen = results_of(many).signals
+    live = Live(replace(many, plan=many.plan.with_audit(rule="same-data", fit_models=None)))
+    for i in range(600):
+        channels = {name: values[i % len(seen)] for name, values in seen.channels.items()}
+        live.add(Outcome(10_000 + i, 0, seen.bits[i % len(seen)], seen.pairs[i % len(seen)], 0.0, channels))
+        assert len(live._new) < TOGETHER
+    posterior = live.posterior()
+    assert (live._new, len(live._one)) == ([], 1)
+    assert posterior.tally.n_samples == seen.bits.size + 600 * seen.bits.shape[1]
 
 
 def test_live_waits_where_no_rule_can_be_chosen(whole):

@@ -208,7 +208,7 @@ def test_a_worker_that_holds_the_gil_ends_with_its_run(tmp_path, temporary, whol
         (os.killpg if whole_group else os.kill)(child.pid, signal.SIGKILL)
     ends(worker)
     until(lambda: not list(temporary.iterdir()), "the scratch folder is removed")
-    assert Run.open(tmp_path / "a").n_done == 2
+    assert Run.open(tmp_path / "a").n_done <= 2  # the run may have been killed before it stored the second
 
 
 SLEEPS = """
