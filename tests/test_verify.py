@@ -15,7 +15,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.runner import lock, looks
 from epsgauge.runner.store import FILE
 from faults.count import within
-from faults.stores import a_run, campaign
+from faults.stores import a_run
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +93,6 @@ def test_a_file_that_cannot_be_opened_is_not_intact_and_no_run_is_an_error(run, 
     (run / FILE).write_bytes(b"something else" * 1000)
     assert "file is not a database" in " ".join(ask("verify", run, code=1).split())
     assert told("verify", tmp_path / "none").returncode == 2
-
-
-def test_mutations_are_refused_or_change_nothing(tmp_path):
-    """A short form of `make faults`."""
-    for count in campaign(60, 0, tmp_path):
-        assert count.tried == 60
-        assert count.refused > 20
-        assert count.harmless, count.examples
 
 
 # what somebody else may have put into a run directory
