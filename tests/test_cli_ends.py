@@ -156,3 +156,17 @@ def test_a_monstrous_header_is_a_sentence(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x" * 200_000 + ",bit,score\n1,1,2\n")
     assert "a.csv, line 1: not CSV: field larger than field limit" in refused("scores", path)
+
+
+WARNS = """
+import sys, warnings
+from epsgauge.cli import main
+main.app.command("warn")(lambda: warnings.warn("this was\\nkilled", stacklevel=1))
+sys.argv = ["epsgauge", "warn"]
+main.main()
+"""
+
+
+def test_a_warning_is_one_line_without_the_place_where_it_was_raised():
+    done = subprocess.run([sys.executable, "-c", WARNS], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "! this was killed\n")

@@ -6,7 +6,8 @@ import atexit
 import gc
 import sys
 import traceback
-from typing import Annotated, NoReturn
+import warnings
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -27,6 +28,7 @@ from epsgauge.cli.run import run
 from epsgauge.cli.scores import scores
 from epsgauge.cli.size import size
 from epsgauge.cli.status import status
+from epsgauge.cli.terminal import say
 from epsgauge.cli.verify import verify
 from epsgauge.cli.view import view
 from epsgauge.errors import EpsgaugeError
@@ -85,6 +87,7 @@ def main() -> None:
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)
     streams.prepare()
+    warnings.showwarning = _warn
     try:
         sys.exit(app(standalone_mode=False) or 0)
     except EpsgaugeError as error:
@@ -107,6 +110,18 @@ def main() -> None:
             typer.echo(sentence)
             sys.exit(2)
         _fail(sentence)
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """What the library warns of is for the user to read; where it was said is not."""
+    say(f"! {message}", err=True)
 
 
 def _fail(sentence: str) -> NoReturn:

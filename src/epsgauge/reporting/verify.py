@@ -18,6 +18,7 @@ def show(found: Verified, console: Console) -> None:
         text.append(layout.said(check.sentence, "" if check.intact else "red"))
         console.print(layout.hanging(f"{check.name:<{HEAD}}", text, "dim"))
     console.print()
-    said = Text("intact", style="bold green") if found.intact else Text("not what was written", style="bold red")
+    damaged = "damaged. Restore it from a copy, or run the plan again with a new --out."
+    said = Text("intact", style="bold green") if found.intact else Text(damaged, style="bold red")
     console.print(layout.hanging(f"{'run':<{HEAD}}", said, "bold"))
     console.print(layout.hanging(" " * HEAD, Text(UNSEEN, style="dim"), "dim"))

@@ -13,12 +13,16 @@ _SHOWN = 200  # characters of what is wrong
 
 
 class Damaged(InvalidInput):
-    """A store that does not hold what was written."""
+    """A store that does not hold what was written; `how` says what is wrong, without the file and the remedy."""
+
+    how = ""
 
 
 def damaged(file: Path, how: str) -> Damaged:
     first, *_ = how.splitlines() or [""]
-    return Damaged(f"{file} is damaged ({first[:_SHOWN]}). Restore it from a copy, or start again with a new --out.")
+    error = Damaged(f"{file} is damaged ({first[:_SHOWN]}). Restore it from a copy, or start again with a new --out.")
+    error.how = first[:_SHOWN]
+    return error
 
 
 class Newer(InvalidInput):

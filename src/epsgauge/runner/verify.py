@@ -20,8 +20,8 @@ from epsgauge.runner.view import opened, stored_plan
 
 # What no check of one directory can see.
 UNSEEN = (
-    "This finds accidents and edits. Somebody who knows how seals are made can forge a whole run: to rule that out, "
-    "run its plan again elsewhere and compare."
+    "This finds accidents and edits, not forgery: anyone who knows how seals are computed can write a false store. To "
+    "rule that out, run the plan again elsewhere and compare the signals."
 )
 
 
@@ -57,15 +57,21 @@ def verify(path: str | os.PathLike[str]) -> Verified:
         with opened(folder) as store:
             return Verified(folder, tuple(_checked(name, store, part) for name, part in _PARTS.items()))
     except Damaged as error:  # so that it cannot even be opened
-        return Verified(folder, (Check("file", False, str(error)),))
+        return Verified(folder, (Check("file", False, _sentence(error.how)),))
 
 
 def _checked(name: str, store: Store, part: Callable[[Store], str]) -> Check:
     try:
         with unharmed(store.file):
             return Check(name, True, part(store))
-    except (Damaged, _Wrong) as error:
+    except Damaged as error:
+        return Check(name, False, _sentence(error.how))
+    except _Wrong as error:
         return Check(name, False, str(error))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 class _Wrong(Exception):
@@ -75,24 +81,24 @@ class _Wrong(Exception):
 def _file(store: Store) -> str:
     found = store.faults()
     if found:
-        raise _Wrong(f"SQLite finds the file damaged: {found[0]}.")
-    return "SQLite finds the file undamaged."
+        raise _Wrong(f"SQLite reports damage: {found[0]}.")
+    return "SQLite reports no damage."
 
 
 def _seals(store: Store) -> str:
     n = store.n_sealed()
     if n is None:
-        return "The store is of an earlier version, whose rows have no seals. They get them when the run is resumed."
-    return f"Every one of {n} rows is what was written, and none is missing."
+        return "The store was written by an earlier version, without seals. Resuming the run adds them."
+    return f"All {n} rows are as they were written, and none is missing."
 
 
 def _plan(store: Store) -> str:
     plan, held = stored_plan(store), str(store.get("fingerprint"))
     if fingerprint(plan, str(store.get("digest"))) != held:
-        raise _Wrong("The plan is not the one that the run was begun with: its fingerprint is another one.")
+        raise _Wrong("The plan is not the one that the run began with: its fingerprint differs.")
     if any(d.content.get("fingerprint", held) != held for d in store.declarations()):
-        raise _Wrong("What was declared is of another run: its fingerprint is another one.")
-    return "The plan is the one that the run was begun with, and what was declared is about this run."
+        raise _Wrong("The declaration belongs to another run: its fingerprint differs.")
+    return "The plan is the one that the run began with, and the declaration belongs to it."
 
 
 def _models(store: Store) -> str:
@@ -101,11 +107,11 @@ def _models(store: Store) -> str:
     for index, seed, bits, pairs in store.dealt(game):
         if roles is None or index >= plan.n_models:
             raise _Wrong(f"There is a model {index}, which the plan does not have.")
-        _compare(f"The seed of model {index}", seed, training_seed(plan.seed, Branch.audited, index))
-        _compare(f"The bits of model {index}", bits, bits_of(game, plan.seed, index))
-        _compare(f"The pairs of model {index}", pairs, pairs_of(game, roles, plan.seed, index))
+        _compare(f"Seed of model {index}", seed, training_seed(plan.seed, Branch.audited, index))
+        _compare(f"Bits of model {index}", bits, bits_of(game, plan.seed, index))
+        _compare(f"Pairs of model {index}", pairs, pairs_of(game, roles, plan.seed, index))
         dealt += 1
-    return f"The plan's seed gives the same bits, pairs and training seeds for all {dealt} models."
+    return f"Bits, pairs and training seeds of all {dealt} models follow from the plan's seed."
 
 
 def _apart(store: Store) -> str:
@@ -113,18 +119,20 @@ def _apart(store: Store) -> str:
     plan, branch, rankings = stored_plan(store), Branch.rehearsal, store.rankings()
     dealt = len(rankings)
     for number, seed, bits, _ in store.dealt(plan.game, rehearsal=True):
-        _compare(f"The seed of model {number}", seed, training_seed(plan.seed, branch, number))
-        _compare(f"The bits of model {number}", bits, bits_of(plan.game, plan.seed, number, branch))
+        _compare(f"Seed of model {number}", seed, training_seed(plan.seed, branch, number))
+        _compare(f"Bits of model {number}", bits, bits_of(plan.game, plan.seed, number, branch))
         dealt += 1
     for r in rankings:
         expected = training_seed(plan.points_seed, Branch.ranking, r.index)
-        _compare(f"The seed of ranking model {r.index}", r.seed, expected)
-    return f"The same holds for {dealt} models that were set apart." if dealt else "No models were set apart."
+        _compare(f"Seed of ranking model {r.index}", r.seed, expected)
+    if not dealt:
+        return "No models were set apart."
+    return f"Bits and training seeds of {dealt} models set apart follow from the plan's seed."
 
 
 def _compare(what: str, held: Any, expected: Any) -> None:
     if not np.array_equal(held, expected):
-        raise _Wrong(f"{what}: the plan's seed gives others.")
+        raise _Wrong(f"{what}: not what the plan's seed gives.")
 
 
 _PARTS: dict[str, Callable[[Store], str]] = {
