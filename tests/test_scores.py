@@ -264,6 +264,8 @@ def test_a_file_that_was_cut_short_is_no_smaller_audit(tmp_path):
     refused("but it has 0: it was cut", Scores.read, written(tmp_path, "".join(lines[:2])))
     for cut in (whole[:-1], whole[:-2]):  # the last score may have lost a digit
         refused("3 rows, but the last of them has no end of line", Scores.read, written(tmp_path, cut))
+    for end in ("\r\n", "\r"):
+        assert len(Scores.read(written(tmp_path, whole.replace("\n", end)))) == 3
     older = "".join(lines[:-1]).replace(", rows=3", "")
     assert len(Scores.read(written(tmp_path, older))) == 2
     elsewhere = "# my notes: rows=7\n" + older

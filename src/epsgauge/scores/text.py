@@ -93,7 +93,7 @@ def _head(stream: io.StringIO, name: str) -> tuple[dict[str, str], list[str], in
 
 def _check_rows(stated: str | None, n: int, rows: str, name: str) -> None:
     """A file that was cut short would read as a smaller audit; in its last row a number may be cut, too."""
-    if stated is None or (stated == str(n) and rows.endswith("\n")):
+    if stated is None or (stated == str(n) and rows.endswith(("\n", "\r"))):
         return
     found = "the last of them has no end of line" if stated == str(n) else f"it has {n}"
     raise InvalidInput(
