@@ -112,7 +112,7 @@ def test_a_view_that_never_ends_is_refused(run, version):
     for command in ("status", "audit", "export"):
         said = told(command, run, *(["-o", run / "a.csv"] if command == "export" else []))
         assert said.returncode == 2
-        assert "the view meta is none that this tool makes" in said.stderr
+        assert "the view meta was not made by epsgauge" in said.stderr
 
 
 def test_columns_that_are_computed_and_virtual_tables_are_refused(run):
@@ -120,7 +120,7 @@ def test_columns_that_are_computed_and_virtual_tables_are_refused(run):
     edit(
         run / FILE, "DROP TABLE looks", "CREATE TABLE looks (id INTEGER PRIMARY KEY, time TEXT AS (zeroblob(1000000)))"
     )
-    with pytest.raises(InvalidInput, match="the table looks is none that this tool makes"):
+    with pytest.raises(InvalidInput, match="the table looks was not made by epsgauge"):
         eg.Run.open(run)
 
 

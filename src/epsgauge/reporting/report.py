@@ -62,7 +62,7 @@ def checked(path: Path, format: Format | None = None) -> Format:
             return kind
     known = ", ".join("." + kind for kind in FORMATS)
     raise InvalidInput(
-        f"a report's file must end in {known}, but got {str(path)!r}. Or say which format it is to have."
+        f"a report's file must end in {known}, but got {str(path)!r}. Or name the format (--format)."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,9 +68,11 @@ def in_words(file: Path) -> Iterator[None]:
             raise EpsgaugeError(
                 f"{file} was left in the middle of a write. Run it again once, and it is put right."
             ) from error
+        if name.startswith("SQLITE_CANTOPEN") and file.exists() and not os.access(file, os.R_OK):
+            raise InvalidInput(f"you may not read {file}. Its owner can share it, say with chmod g+r.") from error
         if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
             raise InvalidInput(
-                f"{file} could not be opened ({error}). See whether you may read and write it."
+                f"{file} could not be opened ({error}). Check that you may read and write it."
             ) from error
         quoted = str(error).startswith("Could not decode")  # and then all of it
         raise damaged(file, "a text in it is not UTF-8" if quoted else str(error)) from error
