@@ -288,6 +288,22 @@ def test_a_file_says_a_thing_in_one_way(tmp_path, between, first, second, senten
     assert Scores.read(path).adjacency == "substitute"
 
 
+def test_an_archive_says_a_thing_in_one_way(tmp_path):
+    path, row = tmp_path / "a.npz", {"bit": [1, 0], "score": [0.5, 0.25]}
+    for said in (["substitute"] * 2, b"substitute"):
+        np.savez(path, **row, adjacency=said, bits=[[0.5, 0.5]])  # numbers are about something else
+        assert Scores.read(path, models="one").adjacency == "substitute"
+        refused("its adjacency is substitute, but adjacency is add-remove.", Scores.read, path, adjacency="add-remove")
+    np.savez(path, **row, adjacency=["substitute", "add-remove"])
+    refused("says adjacency=add-remove and also adjacency=substitute.", Scores.read, path, adjacency="substitute")
+    np.savez(path, **row)
+    refused("or add an array adjacency.", Scores.read, path)
+
+
+def test_bytes_that_are_no_text_stay_apart():
+    assert Scores([0, 1], [0, 0], [1, 0], [0, 1], "substitute", id=[b"\xfe", b"\xff"]).id.tolist() == ["\\xfe", "\\xff"]
+
+
 @pytest.mark.parametrize("twice", ["adjacency", "score"])
 def test_an_archive_has_an_array_once(tmp_path, twice):
     path = tmp_path / "a.npz"

@@ -252,7 +252,7 @@ def _texts(name: str, value: ArrayLike) -> Texts:
     array = np.asarray(checks.detached(value), dtype=np.object_)
     texts = array.ravel().tolist()
     if set(map(type, texts)) != {str}:
-        texts = [each.decode(errors="replace") if isinstance(each, bytes) else str(each) for each in texts]
+        texts = [each.decode(errors="backslashreplace") if isinstance(each, bytes) else str(each) for each in texts]
     lengths = list(map(len, texts))
     if max(lengths, default=0) > LONGEST:
         row = next(i for i, length in enumerate(lengths) if length > LONGEST)

@@ -17,6 +17,7 @@ from epsgauge.scores.size import Size
 from epsgauge.scores.table import COLUMNS, NEEDED, NUMBERS, TEXTS, WHOLE
 
 MARK = "# epsgauge scores"
+HOW = f'make its first line "{MARK}, adjacency=substitute"'  # to say it in the file
 TRUTH = {"true": 1.0, "false": 0.0}  # as pandas writes bits
 
 
