@@ -86,6 +86,7 @@ def test_metadata_that_say_two_things(tmp_path):
 @pytest.mark.parametrize("value", ["add-remove", "substitute"])
 def test_metadata_of_the_file_and_of_its_schema(tmp_path, value):
     """Polars writes them to the footer alone, beside the schema that Arrow reads."""
+    pytest.importorskip("pyarrow", minversion="16")
     path = tmp_path / "a.parquet"
     table = pa.table({"bit": [1], "score": [0.5]})
     for held in ({}, {"epsgauge.adjacency": "add-remove"}):

@@ -95,6 +95,13 @@ def test_what_does_not_fit_is_a_sentence(tmp_path):
         assert sentence == f"{path} does not fit into memory. Judge it on a machine with more, or fewer rows."
 
 
+def test_a_header_of_very_many_columns_takes_little_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(np, "loadtxt", None)  # which has a type with all of them
+    path = tmp_path / "a.csv"
+    path.write_text(f"bit,score{',' * 10**5}\n1,0.5{',' * 10**5}\n")
+    assert len(Scores.read(path, adjacency="substitute", models="one")) == 1
+
+
 def test_what_nobody_reads_counts_for_nothing(tmp_path):
     path = packed(tmp_path / "a.npz", bit=array([1]), score=array([0.5]), logits=header("<f8", 10**12))
     assert len(Scores.read(path, adjacency="substitute", models="one")) == 1
