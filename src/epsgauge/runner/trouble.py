@@ -59,15 +59,13 @@ def in_words(file: Path) -> Iterator[None]:
                 f"the disk is full, {file} cannot grow. What is done is kept: make room and run it again."
             ) from error
         if name == "SQLITE_INTERRUPT":
-            raise damaged(file, "to read it takes too long") from error
+            raise damaged(file, "reading it takes too long") from error
         if name.startswith(("SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PERM")):
             raise EpsgaugeError(
                 f"{file} could not be read or written ({error}). What is done is kept: run it again."
             ) from error
         if name in ("SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY", "SQLITE_READONLY_CANTINIT"):
-            raise EpsgaugeError(
-                f"{file} was left in the middle of a write. Run it again once, and it is put right."
-            ) from error
+            raise EpsgaugeError(f"{file} was left in the middle of a write. Run it again once to repair it.") from error
         if name.startswith("SQLITE_CANTOPEN") and file.exists() and not os.access(file, os.R_OK):
             raise InvalidInput(f"you may not read {file}. Its owner can share it, say with chmod g+r.") from error
         if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
