@@ -183,6 +183,8 @@ def test_columns_are_found_by_their_header(tmp_path):
     assert (scores.score.tolist(), scores.bit.tolist()) == ([0.5, -1e-3], [1, 0])
     assert (scores.model.tolist(), scores.pair.tolist()) == ([0, 1], [0, 0])  # every row per model of its own
     assert scores.id is scores.group is None
+    spaced = Scores.read(written(tmp_path, '"bit", "score"\n1, 0.5\n'), adjacency="add-remove", models="one")
+    assert (spaced.score.tolist(), spaced.bit.tolist()) == ([0.5], [1])
 
 
 @pytest.mark.parametrize(("one", "zero"), [("1.0", "0.0"), ("True", "False"), ('"1"', " 0")])

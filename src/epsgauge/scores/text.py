@@ -85,7 +85,7 @@ def _head(stream: io.StringIO, name: str) -> tuple[dict[str, str], list[str], in
                     )
         elif line.strip():
             try:
-                header = [cell.strip() for cell in next(csv.reader([line]))]
+                header = [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True))]
             except csv.Error as error:
                 raise InvalidInput(f"{name}, line {number}: not CSV: {error}.") from None
             _check_header(header, name)
