@@ -56,6 +56,14 @@ def test_a_link_is_replaced_and_not_followed(writer, folder, tmp_path):
     assert left(tmp_path) == sorted([name, "precious"])
 
 
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(os, "fsync", lambda number: done.append(os.fstat(number).st_size))
+    monkeypatch.setattr(os, "replace", lambda spare, file: done.append(file.name))
+    files.replace(tmp_path / "a", "whole")
+    assert done == [5, "a"]
+
+
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_file_that_cannot_be_finished_leaves_the_old_one(writer, folder, tmp_path, monkeypatch):
     name, command = WRITERS[writer]

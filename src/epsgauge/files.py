@@ -39,6 +39,7 @@ def create(file: Path, content: bytes | str, mode: int = 0o666) -> None:
         try:
             out.write(_bytes(content))
             out.flush()
+            os.fsync(out.fileno())  # a name must not be there before what it stands for, whenever the power fails
         except BaseException:
             file.unlink(missing_ok=True)
             raise
