@@ -1,5 +1,6 @@
 """Every file that is written: whole or not at all, never through a link, and after the look is logged."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -157,3 +158,19 @@ def test_a_probe_is_saved_so_too(tmp_path):
     assert eg.Probe.read(tmp_path / "probe.json") == found
     with pytest.raises(eg.InvalidInput, match="could not be written"):
         found.save(tmp_path)
+
+
+def test_a_file_that_cannot_be_replaced_is_written_as_it_is(tmp_path, monkeypatch):
+    """One that is mounted by itself, as containers do."""
+    file = tmp_path / "report.html"
+    file.write_text("old")
+    number = file.stat().st_ino
+
+    def busy(*_):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    monkeypatch.setattr(os, "replace", busy)
+    files.replace(file, "new")
+    assert (file.read_text(), file.stat().st_ino, [f.name for f in tmp_path.iterdir()]) == ("new", number, [file.name])
+    with pytest.raises(OSError, match="busy"):
+        files.replace(tmp_path / "another", "new")
