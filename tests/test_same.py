@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import killing
 import numpy as np
@@ -210,6 +211,23 @@ def test_data_are_looked_at_again_at_the_end_however_short_the_run(monkeypatch):
     checked(planned, expected, nothing)  # too soon
     with pytest.raises(DataChanged):
         checked(planned, replace(expected, at_the_end=True), nothing)
+
+
+class Within:
+    """Plays a run of its own in its process, as a trainer that tunes itself may."""
+
+    def train(self, data, *, seed):
+        with TemporaryDirectory() as folder:
+            here(plan(2), Path(folder))
+        return data[0].mean(axis=0)
+
+    def losses(self, model, points):
+        return np.square(points[0] - model).sum(axis=1)
+
+
+def test_a_run_within_a_training_does_not_pass_for_other_data(tmp_path, monkeypatch):
+    monkeypatch.setattr("epsgauge.runner.same._SELDOM", 0)
+    assert here(plan(3, trainer=Within(), data=(POINTS, np.arange(60))), tmp_path).n_done == 3
 
 
 # items of a dataset

@@ -55,17 +55,18 @@ def checked(plan: Plan, expected: Expected, job: Callable[..., list[T]], *args: 
     global _seen
     if _seen is None or _seen.expected != expected:
         _seen = _Seen(expected)
-    if expected.digest is not None and _seen.on is not (on := table(plan)):
-        found = _look(_seen, on, fresh=False)
+    seen = _seen  # a training may begin a run of its own in this process
+    if expected.digest is not None and seen.on is not (on := table(plan)):
+        found = _look(seen, on, fresh=False)
         if found != expected.digest:
             raise OtherData(_other_data(plan, expected.digest, found))
-        _seen.on = on
+        seen.on = on
     done = job(plan, *args)
-    if not _seen.code:  # what a process has imported stays; the one that began looks at files as long as it runs
+    if not seen.code:  # what a process has imported stays; the one that began looks at files as long as it runs
         check_here(plan, expected.code)
-        _seen.code = True
-    if _seen.on is not None and (expected.at_the_end or time.monotonic() - _seen.when > _SELDOM * _seen.cost):
-        found = _look(_seen, _seen.on, fresh=True)
+        seen.code = True
+    if seen.on is not None and (expected.at_the_end or time.monotonic() - seen.when > _SELDOM * seen.cost):
+        found = _look(seen, seen.on, fresh=True)
         if found != expected.digest:
             _seen = None
             raise DataChanged(
