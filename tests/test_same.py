@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
 import sys
 from collections import namedtuple
 from concurrent.futures import ProcessPoolExecutor
@@ -132,6 +133,47 @@ def test_a_file_that_is_gone_is_a_change_and_so_is_the_module_of_an_object(folde
     (folder / "of_an_object.py").unlink()
     with pytest.raises(CodeChanged, match=r"of_an_object\.py"):
         sources.check()
+
+
+def test_a_package_is_all_of_its_files_wherever_it_is(tmp_path, folder, monkeypatch):
+    """Its modules import each other by their full names, and each has the `__init__.py` of those above it behind it."""
+    monkeypatch.syspath_prepend(str(folder))
+    inner = folder / "outer_package" / "inner"
+    inner.mkdir(parents=True)
+    for file, text in {
+        "../__init__.py": "",
+        "../other.py": "",
+        "__init__.py": "",
+        "mod.py": "import outer_package.other",
+    }.items():
+        (inner / file).write_text(text)
+    names = {f"outer_package/{name}" for name in ("__init__.py", "other.py", "inner/__init__.py", "inner/mod.py")}
+    for beside, prefix in ((folder, ""), (None, ""), (tmp_path, "code/")):
+        a_plan = plan(trainer="outer_package.inner.mod:Mean", data="zeros", folder=beside)
+        assert set(Sources(a_plan).code) == {prefix + name for name in names}
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import numpy as np
+import imported_by_script
+from epsgauge.runner.code import Sources
+from epsgauge.runner.plan import Plan
+def observe(data, points, *, seed): return imported_by_script.losses(points)
+sizes = {"train_size": 10, "reference_size": 9}
+sources = Sources(Plan(name="a", n_models=2, data="zeros", trainer=observe, game=sizes))
+sources.check()
+Path(imported_by_script.__file__).write_text("losses = None")
+sources.check()
+"""
+
+
+def test_what_the_objects_of_a_script_use_is_watched_too(tmp_path):
+    (tmp_path / "imported_by_script.py").write_text("def losses(points): return points[0]")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
+    assert "CodeChanged: the code changed during the run: imported_by_script.py" in done.stderr
 
 
 def test_every_process_compares_its_code_also_in_an_executor_of_the_users(tmp_path):
