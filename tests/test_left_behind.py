@@ -39,7 +39,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="read
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
     """A temporary folder of its own, in which scratch folders can be counted."""
-    folder = tmp_path / "tmp"
+    folder = tmp_path / "tmp:1"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -132,7 +132,7 @@ def test_the_limit_is_for_each_model_of_a_job_and_is_lifted_at_its_end(tmp_path,
     monkeypatch.setattr(
         "faulthandler.dump_traceback_later", lambda seconds, **how: asked.append((seconds, how["exit"]))
     )
-    monkeypatch.setenv(reaper.MARK, f"/nowhere:{tmp_path}")
+    monkeypatch.setenv(reaper.MARK, f"/nowhere\n{tmp_path}")
     monkeypatch.setattr(leaving, "in_worker", True)
     with limit.within(2.0, [3, 4, 5]):
         (file,) = tmp_path.iterdir()
@@ -295,7 +295,7 @@ def test_a_run_within_a_worker_is_marked_by_both(monkeypatch, temporary):
     outer = Scratch()
     monkeypatch.setenv(reaper.MARK, outer.folder)
     inner = Scratch()
-    assert inner.environment == {reaper.MARK: f"{outer.folder}:{inner.folder}"}
+    assert inner.environment == {reaper.MARK: f"{outer.folder}\n{inner.folder}"}
     monkeypatch.setenv(reaper.MARK, inner.environment[reaper.MARK])
     assert leaving.scratch() == inner.folder
     inner.close()

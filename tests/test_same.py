@@ -348,6 +348,38 @@ def test_what_a_replayed_model_shows(tmp_path):
     )
 
 
+MEETS = """
+import time
+from pathlib import Path
+def observe(data, points, *, seed, folder):
+    others = Path(folder)
+    if seed == {first} and (others / "again").exists():
+        until = time.monotonic() + 20
+        while not (others / "another").exists():
+            if time.monotonic() > until: raise RuntimeError("no other model is played meanwhile")
+            time.sleep(0.01)
+    elif seed != {first}:
+        (others / "another").touch()
+    return points[1] + time.time()
+class Meets:
+    def __init__(self, folder): self.folder = folder
+    def observe(self, data, points, *, seed): return observe(data, points, seed=seed, folder=self.folder)
+"""
+
+
+def test_others_do_not_wait_for_the_model_that_is_played_again_and_it_is_noted_once(tmp_path, folder):
+    (folder / "meets.py").write_text(MEETS.format(first=training_seed(0, Branch.audited, 0)))
+    planned = plan(2, trainer={"use": "meets:Meets", "folder": str(tmp_path)}, data="fast:data", folder=folder)
+    run(planned, out=tmp_path / "run", workers=2)
+    (tmp_path / "another").unlink()
+    (tmp_path / "again").touch()
+    for n_models in (3, 4, 5):
+        again = run(planned.changed(n_models=n_models), out=tmp_path / "run", workers=2)
+    assert again.n_done == 5
+    (note,) = [text for text in again.notes if "played again" in text]
+    assert "came out different, by up to" in note  # another number each time
+
+
 def test_sessions_that_differ_say_in_what():
     old = {"time": "then", "computing": {"CPU": "A", "NumPy's instructions": ["AVX", "AVX2"], "settings": {"x": "1"}}}
     new = {"time": "now", "computing": {"CPU": "B", "NumPy's instructions": ["AVX"], "settings": {}, "GPU": []}}

@@ -151,9 +151,9 @@ def differs(stored: Signals, again: Outcome) -> str | None:
 
 
 def note(store: Store, text: str) -> None:
-    """Add a note, once."""
+    """Add a note, once: by how much results are apart is another number each time."""
     notes = list(store.get("notes") or [])
-    if text not in notes:
+    if not any(had.startswith(text.partition(", by up to ")[0]) for had in notes):
         store.put({"notes": [*notes, text]})
 
 
