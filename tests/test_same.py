@@ -255,6 +255,17 @@ def test_data_are_looked_at_again_at_the_end_however_short_the_run(monkeypatch):
         checked(planned, replace(expected, at_the_end=True), nothing)
 
 
+def test_an_object_that_comes_with_each_job_is_not_looked_at_each_time(monkeypatch):
+    rows = np.random.default_rng(3).normal(size=(60, 3))
+    sent = [plan(data=(rows.copy(), np.arange(60))) for _ in range(4)]
+    expected, looks = Expected(Sources(sent[0]).code, prepare(sent[0])[0].digest), []
+    monkeypatch.setattr("epsgauge.runner.same._SELDOM", float("inf"))
+    monkeypatch.setattr("epsgauge.runner.same.digest", lambda keys: looks.append(1) or expected.digest)
+    for each in sent:
+        checked(each, expected, nothing)
+    assert len(looks) == 1
+
+
 class Within:
     """Plays a run of its own in its process, as a trainer that tunes itself may."""
 

@@ -46,6 +46,11 @@ class _Seen:
     when: float = 0.0
     cost: float = 0.0
 
+    @property
+    def overdue(self) -> bool:
+        """Whether the data are to be looked at again."""
+        return time.monotonic() - self.when > _SELDOM * self.cost
+
 
 _seen: _Seen | None = None
 
@@ -57,15 +62,16 @@ def checked(plan: Plan, expected: Expected, job: Callable[..., list[T]], *args: 
         _seen = _Seen(expected)
     seen = _seen  # a training may begin a run of its own in this process
     if expected.digest is not None and seen.on is not (on := table(plan)):
-        found = _look(seen, on, fresh=False)
-        if found != expected.digest:
-            raise OtherData(_other_data(plan, expected.digest, found))
+        if seen.on is None or plan.data.target is None or seen.overdue:  # an object comes anew with each job
+            found = _look(seen, on, fresh=False)
+            if found != expected.digest:
+                raise OtherData(_other_data(plan, expected.digest, found))
         seen.on = on
     done = job(plan, *args)
     if not seen.code:  # what a process has imported stays; the one that began looks at files as long as it runs
         check_here(plan, expected.code)
         seen.code = True
-    if seen.on is not None and (expected.at_the_end or time.monotonic() - seen.when > _SELDOM * seen.cost):
+    if seen.on is not None and (expected.at_the_end or seen.overdue):
         found = _look(seen, seen.on, fresh=True)
         if found != expected.digest:
             _seen = None

@@ -21,6 +21,10 @@ def damaged(file: Path, how: str) -> Damaged:
     return Damaged(f"{file} is damaged ({first[:_SHOWN]}). Restore it from a copy, or start again with a new --out.")
 
 
+class Empty(Damaged):
+    """A store without a table: cut to nothing, or about to begin."""
+
+
 class Newer(InvalidInput):
     """A store that is intact, and that a later version must read."""
 
