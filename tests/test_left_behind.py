@@ -67,10 +67,12 @@ def test_a_model_that_takes_too_long_is_failed_even_if_it_holds_the_gil(tmp_path
     limited = planned.changed(execution={"timeout": 0.5})
     a_run = run(limited, out=tmp_path / "a", workers=2, retry_failed=True)
     (failure,) = a_run.failed
-    assert failure.error.startswith(
-        "it took longer than execution.timeout = 0.5 seconds and was ended. Set a longer timeout, or see where it was:"
+    *where, what = failure.error.splitlines()  # the last line is the error, as in a traceback
+    assert what == (
+        "it took longer than execution.timeout = 0.5 seconds and was ended. Set a longer timeout, or see above where "
+        "it was."
     )
-    assert "troubled.py" in failure.error
+    assert "troubled.py" in where[1]
     assert (a_run.n_done, failure.index) == (5, 3)
     assert list(temporary.iterdir()) == []
 
@@ -140,6 +142,12 @@ def test_the_limit_is_for_each_model_of_a_job_and_is_lifted_at_its_end(tmp_path,
         assert limit.late(str(tmp_path), 2.0) == {}
     assert asked == [(6.0, True)]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_a_late_model_was_is_the_innermost_place(tmp_path):
+    frames = [f'  File "deep.py", line {i} in inner' for i in range(90)]
+    (tmp_path / "late-7").write_text("\n".join(["[3]", "Timeout", "", "Thread 1 (most recent call first):", *frames]))
+    assert frames[0] in limit.late(str(tmp_path), 2.0)[3,]
 
 
 @pytest.mark.parametrize("timeout", [0, -1.0, float("inf"), "1"])
