@@ -286,6 +286,23 @@ def test_a_run_within_a_training_does_not_pass_for_other_data(tmp_path, monkeypa
 # items of a dataset
 
 
+class Augmented:
+    """Adds noise to an item whenever it is read."""
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, index):
+        return POINTS[index] + np.random.default_rng().normal()
+
+
+def test_random_augmentation_is_named_as_what_it_is(tmp_path):
+    planned = plan(data=Augmented(), trainer={"use": "troubled:Normalises"})
+    with pytest.raises(OtherData, match=r"are drawn anew whenever they are read: .* as in augmentation, from its seed"):
+        here(planned, tmp_path)
+    assert not [text for text in Run.open(tmp_path).notes if "in place" in text]
+
+
 def test_items_that_a_trainer_changes_in_place_are_those_of_one_model(tmp_path):
     planned = plan(data="troubled:Items", trainer={"use": "troubled:Normalises"})
     here(planned, tmp_path / "here")

@@ -29,7 +29,7 @@ class Expected:
 
 
 class OtherData(EpsgaugeError):
-    """This process was given other data than the first one."""
+    """This process was given other data than the first one, or other ones each time."""
 
 
 class DataChanged(EpsgaugeError):
@@ -75,6 +75,12 @@ def checked(plan: Plan, expected: Expected, job: Callable[..., list[T]], *args: 
         found = _look(seen, seen.on, fresh=True)
         if found != expected.digest:
             _seen = None
+            if _look(seen, seen.on, fresh=True) != found:
+                raise OtherData(
+                    f"the data {plan.data.use} are drawn anew whenever they are read: an item was not the same twice. "
+                    "Let the trainer draw what it adds at random, as in augmentation, from its seed. What is done is "
+                    "kept."
+                )
             raise DataChanged(
                 f"the data {plan.data.use} were changed in place while models were trained. Models that were stored "
                 "shortly before may have seen the change: let the trainer change copies, and use a new --out."
@@ -99,5 +105,6 @@ def _look(seen: _Seen, on: Table, *, fresh: bool) -> str:
 def _other_data(plan: Plan, held: str, found: str) -> str:
     return (
         f"the data {plan.data.use} are not the same in every process: their digest was {held[:12]}, and in another one "
-        f"{found[:12]}. Seed what is drawn at random, or read it from a file. What is done is kept."
+        f"{found[:12]}. Seed what is drawn at random, or read it from a file, and leave augmentation to the trainer. "
+        "What is done is kept."
     )
