@@ -59,6 +59,13 @@ def test_a_worker_that_does_not_end_is_killed_and_a_line_says_so(tmp_path, tempo
     assert list(temporary.iterdir()) == []
 
 
+def test_a_worker_that_does_not_end_is_killed_also_where_there_is_no_proc(tmp_path, temporary, monkeypatch):
+    monkeypatch.setattr(executors, "_LEAVING_SECONDS", 0.5)
+    monkeypatch.setattr(reaper, "marked", lambda folder: [])
+    with pytest.warns(UserWarning, match="did not end within"):
+        assert run(troubled("thread", [1]), out=tmp_path / "a", workers=1).n_done == 6
+
+
 @linux
 def test_a_model_that_takes_too_long_is_failed_even_if_it_holds_the_gil(tmp_path, temporary):
     """Only this model is played under the limit: others may take their time on a busy machine."""
