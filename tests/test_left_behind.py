@@ -39,7 +39,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="read
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
     """A temporary folder of its own, in which scratch folders can be counted."""
-    folder = tmp_path / "tmp"
+    folder = tmp_path / "tmp:1"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -59,6 +59,13 @@ def test_a_worker_that_does_not_end_is_killed_and_a_line_says_so(tmp_path, tempo
     assert list(temporary.iterdir()) == []
 
 
+def test_a_worker_that_does_not_end_is_killed_also_where_there_is_no_proc(tmp_path, temporary, monkeypatch):
+    monkeypatch.setattr(executors, "_LEAVING_SECONDS", 0.5)
+    monkeypatch.setattr(reaper, "marked", lambda folder: [])
+    with pytest.warns(UserWarning, match="did not end within"):
+        assert run(troubled("thread", [1]), out=tmp_path / "a", workers=1).n_done == 6
+
+
 @linux
 def test_a_model_that_takes_too_long_is_failed_even_if_it_holds_the_gil(tmp_path, temporary):
     """Only this model is played under the limit: others may take their time on a busy machine."""
@@ -67,10 +74,12 @@ def test_a_model_that_takes_too_long_is_failed_even_if_it_holds_the_gil(tmp_path
     limited = planned.changed(execution={"timeout": 0.5})
     a_run = run(limited, out=tmp_path / "a", workers=2, retry_failed=True)
     (failure,) = a_run.failed
-    assert failure.error.startswith(
-        "it took longer than execution.timeout = 0.5 seconds and was ended. Set a longer timeout, or see where it was:"
+    *where, what = failure.error.splitlines()  # the last line is the error, as in a traceback
+    assert what == (
+        "it took longer than execution.timeout = 0.5 seconds and was ended. Set a longer timeout, or see above where "
+        "it was."
     )
-    assert "troubled.py" in failure.error
+    assert "troubled.py" in where[1]
     assert (a_run.n_done, failure.index) == (5, 3)
     assert list(temporary.iterdir()) == []
 
@@ -132,7 +141,7 @@ def test_the_limit_is_for_each_model_of_a_job_and_is_lifted_at_its_end(tmp_path,
     monkeypatch.setattr(
         "faulthandler.dump_traceback_later", lambda seconds, **how: asked.append((seconds, how["exit"]))
     )
-    monkeypatch.setenv(reaper.MARK, f"/nowhere:{tmp_path}")
+    monkeypatch.setenv(reaper.MARK, f"/nowhere\n{tmp_path}")
     monkeypatch.setattr(leaving, "in_worker", True)
     with limit.within(2.0, [3, 4, 5]):
         (file,) = tmp_path.iterdir()
@@ -140,6 +149,12 @@ def test_the_limit_is_for_each_model_of_a_job_and_is_lifted_at_its_end(tmp_path,
         assert limit.late(str(tmp_path), 2.0) == {}
     assert asked == [(6.0, True)]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_a_late_model_was_is_the_innermost_place(tmp_path):
+    frames = [f'  File "deep.py", line {i} in inner' for i in range(90)]
+    (tmp_path / "late-7").write_text("\n".join(["[3]", "Timeout", "", "Thread 1 (most recent call first):", *frames]))
+    assert frames[0] in limit.late(str(tmp_path), 2.0)[3,]
 
 
 @pytest.mark.parametrize("timeout", [0, -1.0, float("inf"), "1"])
@@ -295,7 +310,7 @@ def test_a_run_within_a_worker_is_marked_by_both(monkeypatch, temporary):
     outer = Scratch()
     monkeypatch.setenv(reaper.MARK, outer.folder)
     inner = Scratch()
-    assert inner.environment == {reaper.MARK: f"{outer.folder}:{inner.folder}"}
+    assert inner.environment == {reaper.MARK: f"{outer.folder}\n{inner.folder}"}
     monkeypatch.setenv(reaper.MARK, inner.environment[reaper.MARK])
     assert leaving.scratch() == inner.folder
     inner.close()

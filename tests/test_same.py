@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
 import sys
 from collections import namedtuple
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import killing
 import numpy as np
@@ -133,6 +135,47 @@ def test_a_file_that_is_gone_is_a_change_and_so_is_the_module_of_an_object(folde
         sources.check()
 
 
+def test_a_package_is_all_of_its_files_wherever_it_is(tmp_path, folder, monkeypatch):
+    """Its modules import each other by their full names, and each has the `__init__.py` of those above it behind it."""
+    monkeypatch.syspath_prepend(str(folder))
+    inner = folder / "outer_package" / "inner"
+    inner.mkdir(parents=True)
+    for file, text in {
+        "../__init__.py": "",
+        "../other.py": "",
+        "__init__.py": "",
+        "mod.py": "import outer_package.other",
+    }.items():
+        (inner / file).write_text(text)
+    names = {f"outer_package/{name}" for name in ("__init__.py", "other.py", "inner/__init__.py", "inner/mod.py")}
+    for beside, prefix in ((folder, ""), (None, ""), (tmp_path, "code/")):
+        a_plan = plan(trainer="outer_package.inner.mod:Mean", data="zeros", folder=beside)
+        assert set(Sources(a_plan).code) == {prefix + name for name in names}
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import numpy as np
+import imported_by_script
+from epsgauge.runner.code import Sources
+from epsgauge.runner.plan import Plan
+def observe(data, points, *, seed): return imported_by_script.losses(points)
+sizes = {"train_size": 10, "reference_size": 9}
+sources = Sources(Plan(name="a", n_models=2, data="zeros", trainer=observe, game=sizes))
+sources.check()
+Path(imported_by_script.__file__).write_text("losses = None")
+sources.check()
+"""
+
+
+def test_what_the_objects_of_a_script_use_is_watched_too(tmp_path):
+    (tmp_path / "imported_by_script.py").write_text("def losses(points): return points[0]")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
+    assert "CodeChanged: the code changed during the run: imported_by_script.py" in done.stderr
+
+
 def test_every_process_compares_its_code_also_in_an_executor_of_the_users(tmp_path):
     planned = plan()
     code = Sources(planned).code
@@ -212,7 +255,52 @@ def test_data_are_looked_at_again_at_the_end_however_short_the_run(monkeypatch):
         checked(planned, replace(expected, at_the_end=True), nothing)
 
 
+def test_an_object_that_comes_with_each_job_is_not_looked_at_each_time(monkeypatch):
+    rows = np.random.default_rng(3).normal(size=(60, 3))
+    sent = [plan(data=(rows.copy(), np.arange(60))) for _ in range(4)]
+    expected, looks = Expected(Sources(sent[0]).code, prepare(sent[0])[0].digest), []
+    monkeypatch.setattr("epsgauge.runner.same._SELDOM", float("inf"))
+    monkeypatch.setattr("epsgauge.runner.same.digest", lambda keys: looks.append(1) or expected.digest)
+    for each in sent:
+        checked(each, expected, nothing)
+    assert len(looks) == 1
+
+
+class Within:
+    """Plays a run of its own in its process, as a trainer that tunes itself may."""
+
+    def train(self, data, *, seed):
+        with TemporaryDirectory() as folder:
+            here(plan(2), Path(folder))
+        return data[0].mean(axis=0)
+
+    def losses(self, model, points):
+        return np.square(points[0] - model).sum(axis=1)
+
+
+def test_a_run_within_a_training_does_not_pass_for_other_data(tmp_path, monkeypatch):
+    monkeypatch.setattr("epsgauge.runner.same._SELDOM", 0)
+    assert here(plan(3, trainer=Within(), data=(POINTS, np.arange(60))), tmp_path).n_done == 3
+
+
 # items of a dataset
+
+
+class Augmented:
+    """Adds noise to an item whenever it is read."""
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, index):
+        return POINTS[index] + np.random.default_rng().normal()
+
+
+def test_random_augmentation_is_named_as_what_it_is(tmp_path):
+    planned = plan(data=Augmented(), trainer={"use": "troubled:Normalises"})
+    with pytest.raises(OtherData, match=r"are drawn anew whenever they are read: .* as in augmentation, from its seed"):
+        here(planned, tmp_path)
+    assert not [text for text in Run.open(tmp_path).notes if "in place" in text]
 
 
 def test_items_that_a_trainer_changes_in_place_are_those_of_one_model(tmp_path):
@@ -284,6 +372,38 @@ def test_what_a_replayed_model_shows(tmp_path):
     assert difference(signals, less) == "gave other channels"
     failed = replace(same, channels=None, error="Traceback\nRuntimeError: broken")
     assert difference(signals, failed) == "failed: RuntimeError: broken"
+
+
+MEETS = """
+import time
+from pathlib import Path
+def observe(data, points, *, seed, folder):
+    others = Path(folder)
+    if seed == {first} and (others / "again").exists():
+        until = time.monotonic() + 20
+        while not (others / "another").exists():
+            if time.monotonic() > until: raise RuntimeError("no other model is played meanwhile")
+            time.sleep(0.01)
+    elif seed != {first}:
+        (others / "another").touch()
+    return points[1] + time.time()
+class Meets:
+    def __init__(self, folder): self.folder = folder
+    def observe(self, data, points, *, seed): return observe(data, points, seed=seed, folder=self.folder)
+"""
+
+
+def test_others_do_not_wait_for_the_model_that_is_played_again_and_it_is_noted_once(tmp_path, folder):
+    (folder / "meets.py").write_text(MEETS.format(first=training_seed(0, Branch.audited, 0)))
+    planned = plan(2, trainer={"use": "meets:Meets", "folder": str(tmp_path)}, data="fast:data", folder=folder)
+    run(planned, out=tmp_path / "run", workers=2)
+    (tmp_path / "another").unlink()
+    (tmp_path / "again").touch()
+    for n_models in (3, 4, 5):
+        again = run(planned.changed(n_models=n_models), out=tmp_path / "run", workers=2)
+    assert again.n_done == 5
+    (note,) = [text for text in again.notes if "played again" in text]
+    assert "came out different, by up to" in note  # another number each time
 
 
 def test_sessions_that_differ_say_in_what():

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -229,6 +230,26 @@ def test_damage_is_one_sentence_with_file_and_remedy(tmp_path, harm, words):
     assert sentence.startswith(f"{file} is damaged (")
     assert words in sentence
     assert sentence.endswith("Restore it from a copy, or start again with a new --out.")
+
+
+def test_a_store_that_is_about_to_begin_is_not_damaged(tmp_path):
+    sqlite3.connect(tmp_path / store.FILE).close()
+    (tmp_path / store.FILE).touch()
+    with hold(tmp_path), pytest.raises(InvalidInput, match="holds no run yet: it is about to begin"):
+        Run.open(tmp_path)
+    with pytest.raises(InvalidInput, match="is damaged"):
+        Run.open(tmp_path)
+
+
+def test_a_model_with_more_than_a_row_can_hold_is_kept_as_failed(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_MOST", 100)
+    with Store.create(tmp_path / "s.sqlite", {"plan": 1}) as s:
+        kept = s.add(replace(outcome(1), channels={"loss": np.zeros((2, 2)), "logits": np.zeros(9)}))
+        assert kept.error == (
+            "the channels of a model must have at most 12 numbers in all, but these have 13: loss [2, 2], logits [9]. "
+            "Let the trainer give less."
+        )
+        assert s.indices("failed").tolist() == [1]
 
 
 def test_a_newer_schema_is_refused(tmp_path):

@@ -6,7 +6,9 @@ import ast
 import hashlib
 import importlib.util
 import inspect
+import itertools
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from epsgauge.errors import EpsgaugeError
 from epsgauge.references import is_reference, module_file, search_in
 from epsgauge.runner.plan import Plan
 
+_OURS = Path(__file__).resolve().parents[1]
 UNNAMED = {"__main__", "__mp_main__"}  # no other process finds them
 
 
@@ -72,7 +75,8 @@ class Sources:
     def __init__(self, plan: Plan) -> None:
         named = files_of(plan, _named(plan))
         self.code = {file.name: file.sha256 for file in named}  # that any process can find
-        self._files = {file.path: file for file in [*files_of(plan, _of_objects(plan)), *named]}
+        files = [*files_of(plan, _of_objects(plan)), *_beside_script(plan), *named]
+        self._files = {file.path: file for file in files}
 
     def check(self) -> None:
         """Raise where a file has changed: a few microseconds each, unless it was written to."""
@@ -118,12 +122,23 @@ def _reached(files: list[Path], folder: Path | None) -> list[File]:
     waiting = list(files)
     while waiting:
         path = waiting.pop()
-        name = path.name if folder is None else os.path.relpath(path, folder)
+        name = os.path.relpath(path, folder or _above(path))
         if name not in found:
             stat, source = _stat(path), path.read_bytes()
             found[name] = File(name, path, stat, hashlib.sha256(source).hexdigest())
-            waiting += _imported(path, source, folder)
+            waiting += [*_holding(path), *_imported(path, source, folder)]
     return list(found.values())
+
+
+def _holding(file: Path) -> list[Path]:
+    """What is imported before a module of packages: the file of each of them."""
+    above = itertools.takewhile(Path.is_file, (place / "__init__.py" for place in file.parents))
+    return list(above)
+
+
+def _above(file: Path) -> Path:
+    """The folder that holds a module, or the outermost of its packages."""
+    return file.parents[len(_holding(file))]
 
 
 def _stat(path: Path) -> tuple[int, ...] | None:
@@ -144,6 +159,16 @@ def _of_objects(plan: Plan) -> set[str]:
     """Modules of the classes of a user's objects: they are sent by name, and imported by each process."""
     given = [part.target for part in (plan.data, plan.trainer) if part.target is not None]
     return {_owner(thing).__module__ for thing in given} - UNNAMED
+
+
+def _beside_script(plan: Plan) -> list[File]:
+    """What a script imports from beside it, if the plan has objects of it: these are sent whole, and that is not."""
+    given = [part.target for part in (plan.data, plan.trainer) if part.target is not None]
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if script is None or not any(_owner(thing).__module__ in UNNAMED for thing in given):
+        return []
+    path = Path(script)
+    return _reached(list(_imported(path, path.read_bytes(), plan.folder)), plan.folder) if path.is_file() else []
 
 
 def _owner(thing: Any) -> Any:
@@ -169,7 +194,7 @@ def _file(module: str, folder: Path | None) -> Path | None:
     origin = None if spec is None else spec.origin
     if origin is None or not origin.endswith(".py") or "site-packages" in origin:
         return None
-    return Path(origin)
+    return None if Path(origin).is_relative_to(_OURS) else Path(origin)
 
 
 def _imported(file: Path, source: bytes, folder: Path | None) -> Iterator[Path]:
@@ -179,7 +204,7 @@ def _imported(file: Path, source: bytes, folder: Path | None) -> Iterator[Path]:
     except (SyntaxError, ValueError):  # a program in another language
         return
     for node in ast.walk(tree):
-        places = [file.parent] if folder is None else [file.parent, folder]
+        places = list(dict.fromkeys([file.parent, _above(file), *filter(None, [folder])]))
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

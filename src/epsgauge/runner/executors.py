@@ -137,8 +137,8 @@ class Workers:
         pool, scratch, killed = self._pool, self._scratch, list[int]()
         if pool is None or scratch is None:
             return False
-        self._pool = None
-        timer = threading.Timer(_LEAVING_SECONDS, lambda: killed.append(scratch.end_marked()))
+        self._pool, own = None, list((pool._processes or {}).values())
+        timer = threading.Timer(_LEAVING_SECONDS, lambda: killed.append(scratch.end_marked() or _kill(own)))
         timer.daemon = True
         timer.start()
         try:
@@ -323,6 +323,15 @@ def _alone(
             late = crew.late()
             crew.replace(alone=True)
     return [lost(index, late.get((index,), DIED_TWICE))], True
+
+
+def _kill(processes: list[Any]) -> int:
+    """Workers themselves, where what a run has started cannot be found by its mark; how many there were."""
+    alive = [process for process in processes if process.is_alive()]  # a number may be another's by now
+    for process in alive:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    return len(alive)
 
 
 def _pickled(plan: Plan) -> bytes:

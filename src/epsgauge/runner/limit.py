@@ -39,10 +39,10 @@ def late(folder: str, seconds: float) -> dict[tuple[int, ...], str]:
     for file in Path(folder).glob(f"{_PREFIX}*"):
         indices, _, where = file.read_text(errors="replace").partition("\n")
         if where:
-            main = where.split("\n\n")[-1].splitlines()[-_LINES:]  # the thread that trains comes last
-            found[tuple(json.loads(indices))] = (
-                f"it took longer than execution.timeout = {seconds:g} seconds and was ended. Set a longer timeout, or "
-                "see where it was:\n" + "\n".join(main)
+            main = where.split("\n\n")[-1].splitlines()[:_LINES]  # the thread that trains comes last
+            found[tuple(json.loads(indices))] = "\n".join(main) + (
+                f"\nit took longer than execution.timeout = {seconds:g} seconds and was ended. Set a longer timeout, "
+                "or see above where it was."
             )
         file.unlink(missing_ok=True)
     return found

@@ -188,15 +188,19 @@ def _play(
     def played(jobs: list[list[int]]) -> Iterator[Outcome]:
         return results(crew, play.play, (roles, group), jobs, lost, watch.waiting)
 
-    if done:
-        _compare(store, plan, next(played([[min(done)]])))
     watch.started(Run.open(folder), len(indices))
     clock = Clock()
 
     size = 1 if group is None else group.size
     jobs = [list(together) for _, together in groupby(indices, lambda index: index // size)]
+    again = min(done, default=None)  # one that the store has is played first, beside the others
+    here = 0
 
-    for here, outcome in enumerate(played(jobs), 1):
+    for outcome in played([*([] if again is None else [[again]]), *jobs]):
+        if outcome.index == again:
+            _compare(store, plan, outcome)
+            continue
+        here += 1
         outcome = store.add(outcome)
         (done if outcome.error is None else failed).add(outcome.index)
         progress = Progress(plan.n_models, len(done), len(failed), here, clock.seconds())

@@ -29,7 +29,7 @@ class Expected:
 
 
 class OtherData(EpsgaugeError):
-    """This process was given other data than the first one."""
+    """This process was given other data than the first one, or other ones each time."""
 
 
 class DataChanged(EpsgaugeError):
@@ -46,6 +46,11 @@ class _Seen:
     when: float = 0.0
     cost: float = 0.0
 
+    @property
+    def overdue(self) -> bool:
+        """Whether the data are to be looked at again."""
+        return time.monotonic() - self.when > _SELDOM * self.cost
+
 
 _seen: _Seen | None = None
 
@@ -55,19 +60,27 @@ def checked(plan: Plan, expected: Expected, job: Callable[..., list[T]], *args: 
     global _seen
     if _seen is None or _seen.expected != expected:
         _seen = _Seen(expected)
-    if expected.digest is not None and _seen.on is not (on := table(plan)):
-        found = _look(_seen, on, fresh=False)
-        if found != expected.digest:
-            raise OtherData(_other_data(plan, expected.digest, found))
-        _seen.on = on
+    seen = _seen  # a training may begin a run of its own in this process
+    if expected.digest is not None and seen.on is not (on := table(plan)):
+        if seen.on is None or plan.data.target is None or seen.overdue:  # an object comes anew with each job
+            found = _look(seen, on, fresh=False)
+            if found != expected.digest:
+                raise OtherData(_other_data(plan, expected.digest, found))
+        seen.on = on
     done = job(plan, *args)
-    if not _seen.code:  # what a process has imported stays; the one that began looks at files as long as it runs
+    if not seen.code:  # what a process has imported stays; the one that began looks at files as long as it runs
         check_here(plan, expected.code)
-        _seen.code = True
-    if _seen.on is not None and (expected.at_the_end or time.monotonic() - _seen.when > _SELDOM * _seen.cost):
-        found = _look(_seen, _seen.on, fresh=True)
+        seen.code = True
+    if seen.on is not None and (expected.at_the_end or seen.overdue):
+        found = _look(seen, seen.on, fresh=True)
         if found != expected.digest:
             _seen = None
+            if _look(seen, seen.on, fresh=True) != found:
+                raise OtherData(
+                    f"the data {plan.data.use} are drawn anew whenever they are read: an item was not the same twice. "
+                    "Let the trainer draw what it adds at random, as in augmentation, from its seed. What is done is "
+                    "kept."
+                )
             raise DataChanged(
                 f"the data {plan.data.use} were changed in place while models were trained. Models that were stored "
                 "shortly before may have seen the change: let the trainer change copies, and use a new --out."
@@ -92,5 +105,6 @@ def _look(seen: _Seen, on: Table, *, fresh: bool) -> str:
 def _other_data(plan: Plan, held: str, found: str) -> str:
     return (
         f"the data {plan.data.use} are not the same in every process: their digest was {held[:12]}, and in another one "
-        f"{found[:12]}. Seed what is drawn at random, or read it from a file. What is done is kept."
+        f"{found[:12]}. Seed what is drawn at random, or read it from a file, and leave augmentation to the trainer. "
+        "What is done is kept."
     )

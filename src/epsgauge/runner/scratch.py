@@ -36,7 +36,7 @@ class Scratch:
     @property
     def environment(self) -> dict[str, str]:
         """For all that the run starts."""
-        return {reaper.MARK: os.pathsep.join(filter(None, [os.environ.get(reaper.MARK), self.folder]))}
+        return {reaper.MARK: reaper.BETWEEN.join(filter(None, [os.environ.get(reaper.MARK), self.folder]))}
 
     def end_marked(self) -> int:
         """Kill what the run has started; how many processes that were."""

@@ -18,7 +18,7 @@ from typing import Any, Self
 from epsgauge.runner import schema
 from epsgauge.runner.plain_files import check_plain
 from epsgauge.runner.schema import SEALS, Table, parts_of
-from epsgauge.runner.trouble import Damaged, damaged, in_words, newer
+from epsgauge.runner.trouble import Damaged, Empty, damaged, in_words, newer
 
 SIZE = 16  # bytes of a seal
 _LEAST, _MOST = 1_000_000, 1_000_000_000  # bytes of a value that a file of any size may have, and any at all
@@ -71,7 +71,7 @@ class Sealed:
         if self.version > known:
             raise newer(self.file, f"schema {self.version}", known)
         if self.version < 1:
-            raise damaged(self.file, "it holds no run")
+            raise Empty(str(damaged(self.file, "it holds no run")))
         with in_words(self.file):
             strange = schema.strange(self.connection, self.version)
         if strange is not None:

@@ -48,6 +48,7 @@ from epsgauge.stats.arrays import Floats, Ints
 FILE = "store.sqlite"
 _ARRAY_TYPES = ("<i8", "<f8", "|u1")
 _MOMENT = 0.25  # seconds in which models of a group are written
+_MOST = 800_000_000  # bytes of a model's signals; SQLite takes 10^9 for a row
 _BUSY_SECONDS = 30  # how long to wait for a reader on a network file system
 _LOOK_SECONDS = 5  # how long a reader waits to log a look; a run holds the store for milliseconds
 
@@ -268,6 +269,12 @@ class Store:
         if channels is None:
             return self._add(to, outcome, None)
         layout, given = self.layout(), Layout.of(channels)
+        if given.size > _MOST:
+            error = (
+                f"the channels of a model must have at most {_MOST // 8:,} numbers in all, but these have "
+                f"{given.size // 8:,}: {given}. Let the trainer give less."
+            )
+            return self._add(to, replace(outcome, channels=None, error=error), None)
         if layout is None:
             return self._add(to, outcome, given.packed(channels), given)
         if given.shapes != layout.shapes:

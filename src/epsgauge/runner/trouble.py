@@ -26,6 +26,10 @@ def damaged(file: Path, how: str) -> Damaged:
     return error
 
 
+class Empty(Damaged):
+    """A store without a table: cut to nothing, or about to begin."""
+
+
 class Newer(InvalidInput):
     """A store that is intact, and that a later version must read."""
 

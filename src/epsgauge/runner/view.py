@@ -27,7 +27,7 @@ from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Progress
 from epsgauge.runner.provenance import changes
 from epsgauge.runner.store import FILE, Store
-from epsgauge.runner.trouble import damaged, newer, unharmed
+from epsgauge.runner.trouble import Empty, damaged, newer, unharmed
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.arrays import Ints
 
@@ -265,7 +265,12 @@ def opened(folder: Path) -> Store:
         raise InvalidInput(f"there is no run {folder}. `epsgauge run PLAN --out {folder}` makes one.")
     if not file.is_file():
         raise InvalidInput(f"{folder} holds no run: it has no {FILE}. `epsgauge run PLAN --out {folder}` begins one.")
-    return Store.read(file)
+    try:
+        return Store.read(file)
+    except Empty:
+        if lock.holder(folder) is None:
+            raise
+        raise InvalidInput(f"{folder} holds no run yet: it is about to begin. Ask again in a moment.") from None
 
 
 def _canary(store: Store) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from epsgauge.trainers.reaper import MARK
+from epsgauge.trainers.reaper import BETWEEN, MARK
 
 # Whether this is a worker process of a run: Ctrl-C is for the one that started it, and is ignored here.
 in_worker = False
@@ -30,5 +30,5 @@ def is_users_own(error: BaseException) -> bool:
 
 def scratch() -> str | None:
     """A folder that is removed with the run that this process works for; None where it works for none."""
-    folder = os.environ.get(MARK, "").rpartition(os.pathsep)[2]
+    folder = os.environ.get(MARK, "").rpartition(BETWEEN)[2]
     return folder if folder and os.path.isdir(folder) else None

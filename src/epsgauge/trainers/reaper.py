@@ -14,6 +14,7 @@ from contextlib import suppress
 
 # In the environment of all that a run starts: the run's scratch folder, after those of runs that it is a part of.
 MARK = "EPSGAUGE_SCRATCH"
+BETWEEN = "\n"  # two of them: a folder may have a colon in its name
 _GRACE = 1.0  # seconds in which what is marked may end by itself
 _PATIENCE = 10.0  # seconds after which a process that cannot be killed is left alone
 _PAUSE = 0.02
@@ -35,7 +36,7 @@ def _marks(pid: int) -> list[bytes]:
     except OSError:  # gone, or of another user
         return []
     name = MARK.encode() + b"="
-    return [part for entry in entries if entry.startswith(name) for part in entry[len(name) :].split(b":")]
+    return [part for entry in entries if entry.startswith(name) for part in entry[len(name) :].split(BETWEEN.encode())]
 
 
 def end_marked(folder: str) -> int:
