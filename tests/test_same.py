@@ -402,7 +402,7 @@ def test_others_do_not_wait_for_the_model_that_is_played_again_and_it_is_noted_o
     for n_models in (3, 4, 5):
         again = run(planned.changed(n_models=n_models), out=tmp_path / "run", workers=2)
     assert again.n_done == 5
-    (note,) = [text for text in again.notes if "played again" in text]
+    (note,) = [text for text in again.notes if "trained again" in text]
     assert "came out different, by up to" in note  # another number each time
 
 
