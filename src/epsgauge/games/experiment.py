@@ -12,6 +12,7 @@ import numpy as np
 
 from epsgauge.data.points import Points
 from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.games.rehearsal import is_quiet
 from epsgauge.games.roles import Roles
 from epsgauge.games.seeds import Branch, Stream, generator, training_seed
 from epsgauge.games.settings import GameSettings
@@ -51,9 +52,18 @@ class Conditions:
 
 
 def bits_of(game: GameSettings, run_seed: int, index: int, branch: Branch = Branch.audited) -> Ints:
-    """The bits of the model with this index. In a rehearsal, which no bound rests on, they are dealt in turns."""
+    """The bits of the model with this index.
+
+    In a rehearsal, which no bound rests on, they are dealt in turns: the second of two models has the opposite bits of
+    the first. With noise, pairs after the first begin with either bit, so that an attack that learns sees many sets.
+    """
     if branch is Branch.rehearsal:
-        return (index + np.arange(game.pairs_per_model)) % 2
+        turns = (index + np.arange(game.pairs_per_model)) % 2
+        if is_quiet(np.array(index)):
+            return turns
+        begin = generator(run_seed, branch, Stream.bits, index // 2).integers(0, 2, size=game.pairs_per_model)
+        begin[0] = 0
+        return turns ^ begin
     return generator(run_seed, branch, Stream.bits, index).integers(0, 2, size=game.pairs_per_model)
 
 
