@@ -99,7 +99,19 @@ def slow_lira(seen, i, j, s):
     return found
 
 
-TWINS = {"lira": slow_lira}
+def slow_offline(seen, i, j, s):
+    known = margins_apart(seen, s, False)
+    mean, std = normal(known[j], known)
+    return (margin_of(seen["loss"][i, j, s]) - mean) / std
+
+
+def slow_attack_r(seen, i, j, s):
+    apart = seen.rehearsal
+    others = [apart["loss"][k, j, s] for k in range(len(apart)) if apart.bits[k, j] != s]
+    return 100 * sum(loss > seen["loss"][i, j, s] for loss in others) / (len(others) + 1)
+
+
+TWINS = {"lira": slow_lira, "lira-offline": slow_offline, "attack-r": slow_attack_r}
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -130,8 +142,9 @@ def test_learned_scores_come_near_the_ideal_and_thresholds_for_all_points_do_not
 
 def test_few_models_share_a_variance_and_two_are_enough():
     seen, _ = gaussian_game(60, 2, 40, adjacency="add-remove", shift=4)
-    for name in LEARNING:
-        assert auc(ATTACKS[name].score(seen), seen.bits) > auc(ATTACKS["loss"].score(seen), seen.bits)
+    found = {name: auc(ATTACKS[name].score(seen), seen.bits) for name in ("loss", *LEARNING)}
+    assert min(found["lira"], found["lira-offline"]) > found["loss"]
+    assert found["attack-r"] > 0.7  # whose score has two values then
     alone = replace(seen, rehearsal=seen.rehearsal[np.array([0])])
     with pytest.raises(InvalidInput, match=r"with and without each point, but of the 1 of this run none has b = "):
         ATTACKS["lira"].scores(alone)
@@ -150,6 +163,20 @@ def test_lira_takes_the_margins_that_a_trainer_gives_and_any_scale_of_them():
 
     np.testing.assert_allclose(ATTACKS["lira"].score(with_margins(1, 0)), base, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(ATTACKS["lira"].score(with_margins(3, 5)), base, rtol=1e-6, atol=1e-9)
+
+
+def test_attack_r_depends_on_the_order_of_losses_alone_and_its_fpr_is_known():
+    seen, _ = gaussian_game(400, 40, 20, adjacency="add-remove", shift=0.0)  # no point leaks
+    score = ATTACKS["attack-r"].score(seen)
+
+    def cubed(s):
+        return replace(s, channels={**s.channels, "loss": s["loss"] ** 3})
+
+    assert np.array_equal(ATTACKS["attack-r"].score(replace(cubed(seen), rehearsal=cubed(seen.rehearsal))), score)
+    counts = np.unique(score, return_counts=True)[1]  # of 20 models without a point: each of 21 ranks as often
+    assert len(counts) == 21
+    rank = np.abs(np.cumsum(counts) / score.size - np.arange(1, 22) / 21).max()
+    assert rank < 0.06  # the same 20 models for all
 
 
 @pytest.mark.parametrize("name", LEARNING)

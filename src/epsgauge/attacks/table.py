@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from epsgauge.attacks.attack import Attack
+from epsgauge.attacks.attack_r import AttackR
 from epsgauge.attacks.difference import Difference
 from epsgauge.attacks.displacement import Displacement
 from epsgauge.attacks.lira import Lira
+from epsgauge.attacks.lira_offline import LiraOffline
 from epsgauge.attacks.loss import Loss
 from epsgauge.attacks.margin import Margin
 from epsgauge.attacks.percentile import Percentile
@@ -17,7 +19,7 @@ from epsgauge.attacks.updates import Updates
 from epsgauge.references import one_of
 
 _OF_LOSSES = (Percentile(), Loss(), Difference(), Margin(), Rehearsed(), Trajectory())
-_OF_POINTS = (Lira(),)
+_OF_POINTS = (Lira(), LiraOffline(), AttackR())
 _OF_TRAINING = (Updates(), Displacement())
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (*_OF_LOSSES, *_OF_POINTS, *_OF_TRAINING)}
 

@@ -17,7 +17,8 @@ def export(
     attack: Annotated[
         str | None,
         typer.Option(
-            help="percentile, loss, difference, margin, lira or your own as module:attr. [default: the plan's]"
+            help="percentile, loss, difference, margin, lira, lira-offline, attack-r or your own as module:attr. "
+            "[default: the plan's]"
         ),
     ] = None,
     as_json: AsJson = False,
