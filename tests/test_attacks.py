@@ -34,7 +34,7 @@ def signals(n=6, m=3, r=9, *, adjacency="substitute", sees="pair", seed=0, value
             "loss": np.stack([np.full((n, m), np.nan) if adjacency == "add-remove" else losses[0], losses[1]], axis=-1),
             "reference": np.sort(reference, axis=1),
             **(dict.fromkeys(("llr", "displacement"), losses[0] - losses[1]) if watched else {}),
-            **({"trajectory": rng.normal(size=(n, m, 2, 5))} if watched else {}),
+            **({"trajectory": rng.normal(size=(n, m, 2, 5)), "population": reference} if watched else {}),
         },
         adjacency=adjacency,
         sees=sees,

@@ -38,7 +38,7 @@ ClaimedAdjacency = Annotated[str | None, typer.Option(help="Adjacency of the cla
 Attack = Annotated[
     str | None,
     typer.Option(
-        help="percentile, loss, difference, margin, trajectory, lira, lira-offline, attack-r or your own as "
+        help="percentile, loss, difference, margin, trajectory, lira, lira-offline, attack-r, rmia or your own as "
         "module:attr."
     ),
 ]

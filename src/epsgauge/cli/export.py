@@ -17,7 +17,7 @@ def export(
     attack: Annotated[
         str | None,
         typer.Option(
-            help="percentile, loss, difference, margin, lira, lira-offline, attack-r or your own as module:attr. "
+            help="percentile, loss, difference, margin, lira, lira-offline, attack-r, rmia or your own as module:attr. "
             "[default: the plan's]"
         ),
     ] = None,

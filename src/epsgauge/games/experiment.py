@@ -115,7 +115,7 @@ def experiment(
         extra: dict[str, Any] = {"seed": drawn.seed, "size": game.train_size, "watch": watch, "known_start": known}
         return observed(trainer, data, wanted, len(asked), **extra)
 
-    return _seen(drawn, roles, look, start, watch)
+    return _seen(game, drawn, roles, look, start, watch)
 
 
 def experiments(
@@ -162,13 +162,18 @@ def experiments(
         def look(asked: Ints) -> dict[str, Floats]:
             return checked_channels(trainer.losses(model, points.take(asked)), len(asked))
 
-        return _seen(slot, roles, look, time.perf_counter() - share, watches.get(slot.index))
+        return _seen(game, slot, roles, look, time.perf_counter() - share, watches.get(slot.index))
 
     return [seen(slot, model) for slot, model in zip(slots, models, strict=True) if slot is not None]
 
 
 def _seen(
-    drawn: Draw, roles: Roles, look: Callable[[Ints], dict[str, Floats]], start: float, watch: Watch | None
+    game: GameSettings,
+    drawn: Draw,
+    roles: Roles,
+    look: Callable[[Ints], dict[str, Floats]],
+    start: float,
+    watch: Watch | None,
 ) -> Outcome:
     """The outcome of a model of which `look` says what is seen with given points, and `watch` what was seen before."""
     m = len(drawn.bits)
@@ -191,7 +196,10 @@ def _seen(
         return out
 
     loss = found.pop("loss")
-    channels = {"loss": of_pairs(loss), "reference": sketch(loss[len(one) + len(zero) :])}
+    population = loss[len(one) + len(zero) :]
+    channels = {"loss": of_pairs(loss), "reference": sketch(population)}
+    if game.population:
+        channels["population"] = population
     for name, values in found.items():
         channels[name] = of_pairs(values) if values.shape[:1] == asked.shape else values
     channels |= watched

@@ -36,6 +36,7 @@ class GameSettings(BaseModel):
     rehearsal_models: int | None = Field(default=None, ge=1)
     control_models: int | None = Field(default=None, ge=0)  # without noise; None: a tenth as many, from 8 to 64
     reference_size: int = Field(default=200, ge=1)
+    population: bool | None = None  # whether losses on reference points are kept point by point too
     points_seed: int | None = Field(default=None, ge=0)  # which points play which part; None: the seed of the run
 
     @property

@@ -86,6 +86,11 @@ class Plan(BaseModel):
                 f'audit.attack = "{attack.name}" learns how models see a pair, so all models must have the same, but '
                 'game.pairs is "fresh". Set pairs = "fixed" in [game], or use another attack.'
             )
+        if wrong is None and attack is not None and "population" in attack.needs and not self.game.population:
+            wrong = (
+                f'audit.attack = "{attack.name}" compares with each reference point, but the losses on them are kept '
+                "sorted. Set population = true in [game], or use another attack."
+            )
         if wrong is None and self.n_learning > STRIDE:
             wrong = (
                 f"game.rehearsal_models must be at most {STRIDE} for an attack to learn on, but is {self.n_learning}."
@@ -214,7 +219,7 @@ def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
 
 
 # Keys of [game] that plans of earlier versions have not: unset, they leave a plan what it was.
-_NEWER = ("rehearsal_models", "control_models")
+_NEWER = ("rehearsal_models", "control_models", "population")
 MOST_DIGITS = 100  # of a whole number in a plan's file
 TABLES: dict[str, type[BaseModel]] = {
     "game": GameSettings,
