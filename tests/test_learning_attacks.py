@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -294,6 +295,33 @@ def test_resuming_changes_no_bit_of_models_set_apart(tmp_path):
     assert np.array_equal(audit_run(back).evidence.scores.score, audit_run(whole).evidence.scores.score)
 
 
+def test_models_set_apart_that_are_trained_together_resume_bit_for_bit(tmp_path):
+    pytest.importorskip("torch")
+    game = {"train_size": 60, "pairs_per_model": 4, "challenge": "average", "pairs": "fixed", "rehearsal_models": 10}
+    trainer = {"use": "sgd", "model": "logistic", "epochs": 2, "engine": "stacked"}
+    p = eg.Plan(name="a", n_models=12, data="digits", trainer=trainer, game=game, audit={"attack": "lira"})
+    whole, run = (played(p, tmp_path / name) for name in ("whole", "run"))
+    forge(run.path / FILE, "DELETE FROM models WHERE idx > 7", "DELETE FROM rehearsals WHERE idx % 3")
+    back = played(p, run.path)
+    assert len(apart(back)) == 10
+    assert apart(back)["loss"].tobytes() == apart(whole)["loss"].tobytes()
+    assert back.signals()["loss"].tobytes() == whole.signals()["loss"].tobytes()
+
+
+def test_the_benchmark_counts_members_above_so_many_others(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    from attacks import auc as fast
+    from attacks import found_at
+
+    bits = np.repeat([0, 1], 100)
+    scores = np.concatenate([np.arange(100), np.arange(100) + 50]).astype(float)
+    assert found_at(0.01, scores, bits) == 0.51  # above 98, which one other is
+    assert found_at(0.001, scores, bits) == 0.5
+    assert found_at(0.01, np.zeros(200), bits) == 0.0
+    ties = np.round(scores / 7)
+    assert fast(ties, bits) == pytest.approx(auc(ties, bits))
+
+
 def test_a_run_without_models_set_apart_says_what_to_do(tmp_path):
     run = played(learning_plan("percentile", rehearsal_models=None), tmp_path / "a")
     with pytest.raises(InvalidInput, match="the attack lira learns on models set apart, but this run has none"):
@@ -331,3 +359,6 @@ def test_check_counts_the_models_that_an_attack_learns_on(tmp_path):
     file = tmp_path / "plan.toml"
     file.write_text(plan_text(attack="lira"))
     assert "after 64 that the attack learns on" in " ".join(ask("check", file).split())
+    file.write_text(plan_text(attack="lira", challenge='canaries = "auto"').replace('"zeros"', '"digits"', 1))
+    file.write_text(file.read_text().replace("size = 60\n", "", 1))
+    assert "more try canaries, teach the attack, or have no noise as a control" in " ".join(ask("check", file).split())
