@@ -17,7 +17,7 @@ from epsgauge.auditing.forecast import forecast
 from epsgauge.errors import InvalidInput
 from epsgauge.games.experiment import bits_of
 from epsgauge.games.rehearsal import canary_of, is_quiet, number_of
-from epsgauge.games.seeds import Branch
+from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Signals
 from epsgauge.runner.executors import InProcess
@@ -280,7 +280,7 @@ def test_a_plan_with_a_learning_attack_trains_models_for_it(tmp_path, name):
     assert (apart(run).bits.mean(axis=0) == 0.5).all()
     found = audit_run(run)
     assert found.verdict.adversary.attack == name
-    assert "also in 10 models set apart" in found.verdict.adversary.access
+    assert "here and in 10 models that it learned on" in found.verdict.adversary.access
     assert found.evidence.scores.model.min() >= 8  # those before it choose the rule, and none is one set apart
     assert len(found.evidence.scores) == 22 * 4
     assert eg.verify(run.path).intact
@@ -328,6 +328,32 @@ def test_a_run_without_models_set_apart_says_what_to_do(tmp_path):
         eg.audit(run, attack="lira")
     other = played(learning_plan("percentile"), tmp_path / "b")  # its plan has rehearsal_models
     assert eg.audit(other, attack="lira").verdict.adversary.attack == "lira"
+
+
+def test_where_no_model_can_be_learned_on_the_run_says_so_before_it_plays(tmp_path):
+    @dataclass(frozen=True)
+    class Broken:
+        fails: int  # models that fail, of 4 that are set apart
+
+        def train(self, data, *, seed, size=None):
+            if seed in [training_seed(0, Branch.rehearsal, number) for number in range(self.fails)]:
+                raise RuntimeError("no disk")
+            return 0
+
+        def losses(self, model, points):
+            return np.zeros(len(points[0]))
+
+    def broken(fails):
+        game = {"train_size": 20, "pairs_per_model": 2, "pairs": "fixed", "rehearsal_models": 4, "reference_size": 10}
+        data = {"use": "zeros", "size": 60}
+        return eg.Plan(name="a", n_models=9, data=data, trainer=Broken(fails), game=game, audit={"attack": "lira"})
+
+    with pytest.raises(
+        InvalidInput, match=r"all 4 models set apart for it failed. .* RuntimeError: no disk Mend it, and"
+    ):
+        played(broken(4), tmp_path / "a")
+    assert not eg.Run.open(tmp_path / "a").n_done
+    assert len(apart(played(broken(2), tmp_path / "b"))) == 2
 
 
 def test_a_canary_is_chosen_first_and_the_attack_learns_on_the_one_that_was_taken(tmp_path):

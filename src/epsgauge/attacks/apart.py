@@ -28,7 +28,7 @@ class OfPoints(Attack):
     def sees(self, signals: Signals) -> str:
         points = "z1" if signals.adjacency == "add-remove" else "z0 and z1"
         n = 0 if signals.rehearsal is None else len(signals.rehearsal)
-        return f"black box: the losses of {points}, also in {n} models set apart"
+        return f"black box: the losses of {points}, here and in {n} models that it learned on"
 
     def _apart(self, signals: Signals) -> Signals:
         """The models set apart, with the pairs that are judged."""

@@ -66,7 +66,14 @@ class Rehearsal:
 
     def learn(self) -> None:
         """Train models that the attack learns on, with the canary that was taken."""
-        self.train([number_of(self._taken, i, quiet=False) for i in range(self.plan.n_learning)])
+        numbers = [number_of(self._taken, i, quiet=False) for i in range(self.plan.n_learning)]
+        self.train(numbers)
+        errors = [error for number, error in self.store.rehearsed().items() if number in numbers and error]
+        if numbers and len(errors) == len(numbers):
+            raise InvalidInput(
+                f"the attack has nothing to learn on, as all {len(numbers)} models set apart for it failed. The first "
+                f"error: {errors[0].splitlines()[-1]} Mend it, and run with a new --out."
+            )
 
     def control(self) -> None:
         """Train models without noise, on which an audit sees whether its attack finds anything at all."""
