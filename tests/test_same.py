@@ -26,7 +26,7 @@ from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import prepare
 from epsgauge.runner.progress import Watch
 from epsgauge.runner.provenance import changes, computing
-from epsgauge.runner.resume import differs
+from epsgauge.runner.replay import difference
 from epsgauge.runner.run import run
 from epsgauge.runner.same import DataChanged, Expected, OtherData, checked, nothing
 from epsgauge.runner.trial import try_out
@@ -267,7 +267,7 @@ def test_a_resume_that_rounds_differently_is_noted(tmp_path, monkeypatch):
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
     replayed, surroundings = run(planned.changed(n_models=4), out=tmp_path, workers=1).notes
     assert re.fullmatch(
-        r"Model 0 was played again when the run was resumed, and came out different, by up to \S+e-\d+ in channel "
+        r"Model 0 was trained again when the run was resumed, and came out different, by up to \S+e-\d+ in channel "
         r"loss, \S+ in channel reference\. The run is mixed: .* or its trainer is not reproducible\.",
         replayed,
     )
@@ -279,13 +279,11 @@ def test_what_a_replayed_model_shows(tmp_path):
     a_run = here(plan(2), tmp_path)
     signals = a_run.signals()[np.array([1])]
     same = Outcome(1, 0, np.zeros(2), np.zeros((2, 2)), 0.0, {n: v[0] for n, v in signals.channels.items()})
-    assert differs(signals, same) is None
+    assert difference(signals, same) is None
     less = replace(same, channels={"loss": same.channels["loss"]})
-    assert differs(signals, less).endswith("gave other channels. The run is mixed, or its trainer is not reproducible.")
+    assert difference(signals, less) == "gave other channels"
     failed = replace(same, channels=None, error="Traceback\nRuntimeError: broken")
-    assert differs(signals, failed) == (
-        "Model 1 was played again when the run was resumed, and failed: RuntimeError: broken"
-    )
+    assert difference(signals, failed) == "failed: RuntimeError: broken"
 
 
 def test_sessions_that_differ_say_in_what():

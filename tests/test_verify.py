@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 
 import pytest
 from command_line import ask, told
 from stores import edit, forge, make_earlier
+from tiny_runs import plan, plan_text, played
 
 import epsgauge as eg
 from epsgauge.errors import InvalidInput
 from epsgauge.runner import lock, looks
+from epsgauge.runner.executors import InProcess
 from epsgauge.runner.store import FILE
 from faults.count import within
 from faults.stores import a_run
@@ -93,6 +96,41 @@ def test_a_file_that_cannot_be_opened_is_not_intact_and_no_run_is_an_error(run, 
     (run / FILE).write_bytes(b"something else" * 1000)
     assert "File is not a database." in " ".join(ask("verify", run, code=1).split())
     assert told("verify", tmp_path / "none").returncode == 2
+
+
+# models that are trained again
+
+
+def test_a_forged_signal_does_not_survive_a_replay(tmp_path):
+    planned = plan(n_models=6, audit={"fit_models": 2})
+    folder = played(planned, tmp_path / "run").path
+    found = eg.verify(folder, plan=planned, replay=6, executor=InProcess())
+    assert found.intact
+    assert found.checks[-1].sentence == "Trained again, models 0, 1, 2, 3, 4, 5 come out the same, bit for bit."
+    forge(folder / FILE, "UPDATE models SET signals = zeroblob(length(signals)) WHERE idx = 3")
+    assert eg.verify(folder).intact  # seals and seeds fit
+    found = eg.verify(folder, plan=planned, replay=6, executor=InProcess())
+    assert re.match(
+        r"Model 3 was trained again and came out different, by up to .* 1 of 6 models differ", found.checks[-1].sentence
+    )
+    assert not found.intact
+
+
+def test_a_replay_with_another_plan_is_refused(tmp_path):
+    planned = plan(n_models=6, audit={"fit_models": 2})
+    folder = played(planned, tmp_path / "run").path
+    with pytest.raises(InvalidInput, match="holds another plan"):
+        eg.verify(folder, plan=planned.changed(seed=5), executor=InProcess())
+    with pytest.raises(InvalidInput, match="replay must be a whole number, 1 or more, but got 0"):
+        eg.verify(folder, plan=planned, replay=0)
+
+
+def test_a_replay_by_the_command_line(tmp_path):
+    (tmp_path / "plan.toml").write_text(plan_text(n_models=70))
+    ask("run", tmp_path / "plan.toml", "-o", tmp_path / "run", "--blind")
+    out = " ".join(ask("verify", tmp_path / "run", "--plan", tmp_path / "plan.toml", "--replay", 2).split())
+    assert "come out the same, bit for bit" in out
+    assert "Models that were not trained again could still be forged" in out
 
 
 # what somebody else may have put into a run directory

@@ -7,19 +7,28 @@ from typing import Annotated
 
 import typer
 
+from epsgauge.cli.run import Small
 from epsgauge.cli.terminal import AsJson, console, print_json
 
 NOT_INTACT = 1
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")], as_json: AsJson = False
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", metavar="PLAN", help="The run's plan: train some of its models again.")
+    ] = None,
+    replay: Annotated[int, typer.Option(min=1, metavar="N", help="With --plan: how many models.")] = 3,
+    small: Small = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check that a run is intact. Exits with 1 if it is not. Does not look at the results."""
     from epsgauge.reporting.verify import show
+    from epsgauge.runner.plan import Plan
     from epsgauge.runner.verify import verify
 
-    found = verify(folder)
+    plan = None if plan_file is None else Plan.read(plan_file, small=small)
+    found = verify(folder, plan=plan, replay=replay)
     if as_json:
         print_json(found.to_json())
     else:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from epsgauge.reporting import layout
-from epsgauge.runner.verify import UNSEEN, Verified
+from epsgauge.runner.verify import Verified
 
 HEAD = 12
 
@@ -21,4 +21,4 @@ def show(found: Verified, console: Console) -> None:
     damaged = "damaged. Restore it from a copy, or run the plan again with a new --out."
     said = Text("intact", style="bold green") if found.intact else Text(damaged, style="bold red")
     console.print(layout.hanging(f"{'run':<{HEAD}}", said, "bold"))
-    console.print(layout.hanging(" " * HEAD, Text(UNSEEN, style="dim"), "dim"))
+    console.print(layout.hanging(" " * HEAD, Text(found.unseen, style="dim"), "dim"))

@@ -12,7 +12,6 @@ import numpy as np
 
 from epsgauge.declaration import now
 from epsgauge.errors import InvalidInput
-from epsgauge.games.signals import Outcome, Signals
 from epsgauge.mechanisms import privacy as promises
 from epsgauge.runner.code import code_of, code_of_audit
 from epsgauge.runner.fingerprint import differences, fingerprint
@@ -127,27 +126,6 @@ def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str
             )
         entries |= {"accepted_code": accepted, "code": code, "notes": notes}
     return entries
-
-
-def differs(stored: Signals, again: Outcome) -> str | None:
-    """A note where a model that is played again is not what it was, bit for bit; `stored` has this model alone."""
-    text = f"Model {again.index} was played again when the run was resumed, and "
-    if again.channels is None:
-        return f"{text}failed: {(again.error or '').splitlines()[-1]}"
-    apart = {}
-    for name, values in stored.channels.items():
-        new = again.channels.get(name)
-        if new is None or np.shape(new) != values[0].shape:
-            return f"{text}gave other channels. The run is mixed, or its trainer is not reproducible."
-        if np.asarray(new, values.dtype).tobytes() != values[0].tobytes():
-            apart[name] = float(np.nanmax(np.abs(new - values[0]), initial=0.0))
-    if not apart:
-        return None
-    by = ", ".join(f"{size:.2g} in channel {name}" for name, size in apart.items())
-    return (
-        f"{text}came out different, by up to {by}. The run is mixed: models of its sessions were rounded differently, "
-        "or its trainer is not reproducible."
-    )
 
 
 def note(store: Store, text: str) -> None:

@@ -24,6 +24,7 @@ from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.rehearsing import Rehearsal
+from epsgauge.runner.replay import difference
 from epsgauge.runner.same import DataChanged
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import unharmed
@@ -206,6 +207,10 @@ def _play(
 
 def _compare(store: Store, plan: Plan, again: Outcome) -> None:
     """Note where a model that the store has comes out different now; the run goes on all the same."""
-    text = resume.differs(store.signals_of(plan.game, again.index), again)
-    if text is not None:
-        resume.note(store, text)
+    differs = difference(store.signals_of(plan.game, again.index), again)
+    if differs is not None:
+        resume.note(
+            store,
+            f"Model {again.index} was trained again when the run was resumed, and {differs}. The run is mixed: its "
+            "sessions round differently, or its trainer is not reproducible.",
+        )

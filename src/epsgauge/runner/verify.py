@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +16,20 @@ from epsgauge.games.experiment import bits_of, pairs_of
 from epsgauge.games.roles import Roles
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.runner.fingerprint import fingerprint
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.replay import replay as replay_models
 from epsgauge.runner.store import Store
 from epsgauge.runner.trouble import Damaged, unharmed
 from epsgauge.runner.view import opened, stored_plan
+from epsgauge.stats.checks import whole
 
 # What no check of one directory can see.
 UNSEEN = (
     "This finds accidents and edits, not forgery: anyone who knows how seals are computed can write a false store. To "
-    "rule that out, run the plan again elsewhere and compare the signals."
+    "rule that out, train models again: give the plan."
+)
+UNSEEN_BY_REPLAY = (
+    "Models that were not trained again could still be forged by anyone who knows how seals are computed."
 )
 
 
@@ -45,17 +53,30 @@ class Verified:
     def intact(self) -> bool:
         return all(check.intact for check in self.checks)
 
+    @property
+    def unseen(self) -> str:
+        return UNSEEN_BY_REPLAY if any(check.name == "replay" for check in self.checks) else UNSEEN
+
     def to_json(self) -> dict[str, Any]:
         checks = [{"name": c.name, "intact": c.intact, "sentence": c.sentence} for c in self.checks]
-        return {"path": str(self.path), "intact": self.intact, "checks": checks, "unseen": UNSEEN}
+        return {"path": str(self.path), "intact": self.intact, "checks": checks, "unseen": self.unseen}
 
 
-def verify(path: str | os.PathLike[str]) -> Verified:
-    """Read a run directory to the end, and compute again what its seed decides. No look at results: it shows none."""
+def verify(
+    path: str | os.PathLike[str], *, plan: Plan | None = None, replay: int = 3, executor: Executor | None = None
+) -> Verified:
+    """Read a run directory to the end, and compute again what its seed decides. No look at results: it shows none.
+
+    With its plan, some models are trained again, `replay` of them drawn at random, and compared bit for bit.
+    """
+    whole("replay", replay, 1)
     folder = Path(path)
     try:
         with opened(folder) as store:
-            return Verified(folder, tuple(_checked(name, store, part) for name, part in _PARTS.items()))
+            checks = [_checked(name, store, part) for name, part in _PARTS.items()]
+            if plan is not None and all(check.intact for check in checks):
+                checks.append(_replayed(store, folder, plan, replay, executor))
+            return Verified(folder, tuple(checks))
     except Damaged as error:  # so that it cannot even be opened
         return Verified(folder, (Check("file", False, _sentence(error.how)),))
 
@@ -128,6 +149,22 @@ def _apart(store: Store) -> str:
     if not dealt:
         return "No models were set apart."
     return f"Bits and training seeds of {dealt} models set apart follow from the plan's seed."
+
+
+def _replayed(store: Store, folder: Path, plan: Plan, n: int, executor: Executor | None) -> Check:
+    """Another plan, code or data are an error of whoever asks, and no damage."""
+    done = store.indices("done").tolist()
+    drawn = sorted(random.SystemRandom().sample(done, min(n, len(done))))
+    differ = replay_models(store, folder, plan, drawn, executor) if drawn else {}
+    if not differ:
+        same = f"Trained again, models {', '.join(map(str, drawn))} come out the same, bit for bit."
+        return Check("replay", True, same if drawn else "No model is done.")
+    index, how = next(iter(differ.items()))
+    sentence = (
+        f"Model {index} was trained again and {how}. {len(differ)} of {len(drawn)} models differ. Another CPU or other "
+        "packages may round differently, but only in the last digits."
+    )
+    return Check("replay", False, sentence)
 
 
 def _compare(what: str, held: Any, expected: Any) -> None:

@@ -1,0 +1,63 @@
+"""Models that are trained again: whether they come out as the store has them, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+import numpy as np
+
+from epsgauge.games.roles import Roles
+from epsgauge.games.signals import Outcome, Signals
+from epsgauge.runner import play, resume
+from epsgauge.runner.code import code_of
+from epsgauge.runner.executors import crew_for, results, single
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.store import Store
+from epsgauge.trainers.protocol import Group
+
+
+def difference(stored: Signals, again: Outcome) -> str | None:
+    """How a model that is trained again differs, in words that follow "it"; `stored` has this model alone."""
+    if again.channels is None:
+        return f"failed: {(again.error or '').splitlines()[-1]}"
+    apart = {}
+    for name, values in stored.channels.items():
+        new = again.channels.get(name)
+        if new is None or np.shape(new) != values[0].shape:
+            return "gave other channels"
+        if np.asarray(new, values.dtype).tobytes() != values[0].tobytes():
+            apart[name] = float(np.nanmax(np.abs(new - values[0]), initial=0.0))
+    if not apart:
+        return None
+    return "came out different, by up to " + ", ".join(f"{size:.2g} in channel {name}" for name, size in apart.items())
+
+
+def replay(
+    store: Store, folder: Path, plan: Plan, indices: Sequence[int], executor: Executor | None = None
+) -> dict[int, str]:
+    """Train these models again, which are done, and say how each that differs does.
+
+    Another plan, code or data than those of the run are refused.
+    """
+    resume.check_plan(store, folder, plan)
+    resume.check_code(store, folder, code_of(plan), accept=False)
+    resume.check_process(store, folder, plan)
+    roles = Roles.from_arrays(store.arrays())
+    group = None if store.get("group") is None else Group(**store.get("group"))
+
+    def lost(index: int, why: str) -> Outcome:
+        bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
+        return Outcome(index, seed, bits, pairs, 0.0, error=why)
+
+    found, crew = {}, crew_for(plan, executor, None)
+    try:
+        resume.check_data(store, folder, single(crew, play.prepare))
+        for again in results(crew, play.play, (roles, group), [[index] for index in indices], lost):
+            differs = difference(store.signals_of(plan.game, again.index), again)
+            if differs is not None:
+                found[again.index] = differs
+    finally:
+        crew.leave(at_once=True)
+    return found
