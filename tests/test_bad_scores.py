@@ -131,10 +131,12 @@ def test_nothing_of_a_number_is_lost(edge, value, sentence):
 def test_a_mask_that_hides_nothing_and_tensors_are_taken():
     torch = pytest.importorskip("torch")
     weights = torch.tensor([0.5, 0.25], requires_grad=True)
-    for value in (weights, weights * 1, np.ma.array([0.5, 0.25])):
+    small = weights.to(torch.bfloat16)  # NumPy has no such type
+    for value in (weights, weights * 1, list(weights), small, list(small), np.ma.array([0.5, 0.25])):
         assert table([0, 1], value).score.tolist() == [0.5, 0.25]
     with pytest.raises(eg.InvalidInput, match="score must be a number or an array of numbers, but got"):
         table([0, 1], [weights[0], "x"])
+    assert eg.Scores([0, 1], [0, 0], [0, 1], [0, 1], "substitute", id=weights).id.tolist() == ["0.5", "0.25"]
     with pytest.raises(eg.InvalidInput, match=re.escape("bit must be 0 or 1, but got 0.5 at index 0.")):
         table(weights, [0, 1])
 

@@ -70,6 +70,14 @@ def test_workers_do_without_streams(closed, tmp_path):
     assert Run.open(tmp_path / "run").n_done == 70
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is full")
+def test_a_full_standard_error_changes_no_exit_code(leaking):
+    fixed = [sys.executable, "-m", "epsgauge", "scores", str(leaking), "--delta", "1e-5", "--threshold"]
+    for options, code in (["2", "--fail-above", "0.1"], 1), (["nan"], 2):
+        with open("/dev/full", "w") as full:
+            assert subprocess.run([*fixed, *options], stdout=subprocess.DEVNULL, stderr=full).returncode == code
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell that closes streams")
 def test_a_closed_standard_input_is_empty():
     command = f"{sys.executable} -m epsgauge scores - --adjacency substitute <&-"

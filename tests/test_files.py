@@ -1,5 +1,6 @@
 """Every file that is written: whole or not at all, never through a link, and after the look is logged."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -54,6 +55,14 @@ def test_a_link_is_replaced_and_not_followed(writer, folder, tmp_path):
     assert not (tmp_path / name).is_symlink()
     assert (tmp_path / name).stat().st_size > 100
     assert left(tmp_path) == sorted([name, "precious"])
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(os, "fsync", lambda number: done.append(os.fstat(number).st_size))
+    monkeypatch.setattr(os, "replace", lambda spare, file: done.append(file.name))
+    files.replace(tmp_path / "a", "whole")
+    assert done == [5, "a"]
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -149,3 +158,19 @@ def test_a_probe_is_saved_so_too(tmp_path):
     assert eg.Probe.read(tmp_path / "probe.json") == found
     with pytest.raises(eg.InvalidInput, match="could not be written"):
         found.save(tmp_path)
+
+
+def test_a_file_that_cannot_be_replaced_is_written_as_it_is(tmp_path, monkeypatch):
+    """One that is mounted by itself, as containers do."""
+    file = tmp_path / "report.html"
+    file.write_text("old")
+    number = file.stat().st_ino
+
+    def busy(*_):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    monkeypatch.setattr(os, "replace", busy)
+    files.replace(file, "new")
+    assert (file.read_text(), file.stat().st_ino, [f.name for f in tmp_path.iterdir()]) == ("new", number, [file.name])
+    with pytest.raises(OSError, match="busy"):
+        files.replace(tmp_path / "another", "new")

@@ -62,7 +62,9 @@ def test_what_is_refused(tmp_path):
     refused(
         "a.parquet has a column pair and none that says of which model.", written(path, pair=[0], bit=[1], score=[1])
     )
-    refused("a.parquet does not say its adjacency.", written(path, bit=[1], score=[1.0]), adjacency=None)
+    missing = written(path, bit=[1], score=[1.0])
+    refused("a.parquet does not say its adjacency.", missing, adjacency=None)
+    refused("or add epsgauge.adjacency to its metadata.", missing, adjacency=None)
     twice = pa.table([pa.array([1]), pa.array([1.0]), pa.array([2.0])], names=["bit", "score", "score"])
     pq.write_table(twice, path)
     refused("a.parquet must have one column score, but has 2.", path)
@@ -79,6 +81,23 @@ def test_metadata_that_say_two_things(tmp_path):
     assert Scores.read(stating(b"substitute", b"substitute"), models="one").adjacency == "substitute"
     sentence = "a.parquet says adjacency=substitute and also adjacency=add-remove in its metadata. Write it again with"
     refused(sentence, stating(b"substitute", b"add-remove"))
+
+
+@pytest.mark.parametrize("value", ["add-remove", "substitute"])
+def test_metadata_of_the_file_and_of_its_schema(tmp_path, value):
+    """Polars writes them to the footer alone, beside the schema that Arrow reads."""
+    pytest.importorskip("pyarrow", minversion="16")
+    path = tmp_path / "a.parquet"
+    table = pa.table({"bit": [1], "score": [0.5]})
+    for held in ({}, {"epsgauge.adjacency": "add-remove"}):
+        schema = table.schema.with_metadata(held)
+        with pq.ParquetWriter(path, schema) as out:
+            out.add_key_value_metadata({"epsgauge.adjacency": value})
+            out.write_table(table.cast(schema))
+        if held and value == "substitute":
+            refused("and also adjacency=", path)
+        else:
+            assert Scores.read(path, models="one").adjacency == value
 
 
 def test_damaged_files(tmp_path):

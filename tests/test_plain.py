@@ -1,5 +1,6 @@
 """Names and errors that came from a file are text: in a terminal, in a report, in a picture and in JSON."""
 
+import io
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -7,13 +8,16 @@ from dataclasses import dataclass
 
 import pytest
 from command_line import ask, refused, told
+from rich.console import Console
 from tiny_runs import TEXT, plan, played
 
 import epsgauge as eg
 from epsgauge import plain
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.reporting.markdown import _text
+from epsgauge.reporting.progress import Bar
 from epsgauge.reporting.report import written
+from epsgauge.runner.progress import Progress
 from epsgauge.runner.view import Run
 from epsgauge.trainers.mechanism import RandomisedResponseTrainer
 
@@ -47,6 +51,13 @@ def test_no_line_of_ours_begins_with_a_name_that_is_folded(runs, width, monkeypa
     monkeypatch.setenv("COLUMNS", str(width))
     for line in ask("status", runs / "a", code=3).splitlines():
         assert not line.startswith("forged")
+
+
+def test_a_line_of_progress_is_one_line():
+    said = io.StringIO()
+    bar = Bar(plan(name=NAME), Console(file=said, width=52))
+    bar.rehearsed_one(Progress(6, 1, 0))
+    assert len(safe(said.getvalue()).splitlines()) == 1
 
 
 def safe(text):

@@ -183,6 +183,8 @@ def test_columns_are_found_by_their_header(tmp_path):
     assert (scores.score.tolist(), scores.bit.tolist()) == ([0.5, -1e-3], [1, 0])
     assert (scores.model.tolist(), scores.pair.tolist()) == ([0, 1], [0, 0])  # every row per model of its own
     assert scores.id is scores.group is None
+    spaced = Scores.read(written(tmp_path, '"bit", "score"\n1, 0.5\n'), adjacency="add-remove", models="one")
+    assert (spaced.score.tolist(), spaced.bit.tolist()) == ([0.5], [1])
 
 
 @pytest.mark.parametrize(("one", "zero"), [("1.0", "0.0"), ("True", "False"), ('"1"', " 0")])
@@ -264,6 +266,8 @@ def test_a_file_that_was_cut_short_is_no_smaller_audit(tmp_path):
     refused("but it has 0: it was cut", Scores.read, written(tmp_path, "".join(lines[:2])))
     for cut in (whole[:-1], whole[:-2]):  # the last score may have lost a digit
         refused("3 rows, but the last of them has no end of line", Scores.read, written(tmp_path, cut))
+    for end in ("\r\n", "\r"):
+        assert len(Scores.read(written(tmp_path, whole.replace("\n", end)))) == 3
     older = "".join(lines[:-1]).replace(", rows=3", "")
     assert len(Scores.read(written(tmp_path, older))) == 2
     elsewhere = "# my notes: rows=7\n" + older
@@ -284,6 +288,22 @@ def test_a_file_says_a_thing_in_one_way(tmp_path, between, first, second, senten
     refused(f"a.csv says {sentence} Correct the comment lines above its header.", Scores.read, path)
     path = written(tmp_path, f"# epsgauge scores, {first}{between}{first}\nmodel,bit,score\n0,1,2\n")
     assert Scores.read(path).adjacency == "substitute"
+
+
+def test_an_archive_says_a_thing_in_one_way(tmp_path):
+    path, row = tmp_path / "a.npz", {"bit": [1, 0], "score": [0.5, 0.25]}
+    for said in (["substitute"] * 2, b"substitute"):
+        np.savez(path, **row, adjacency=said, bits=[[0.5, 0.5]])  # numbers are about something else
+        assert Scores.read(path, models="one").adjacency == "substitute"
+        refused("its adjacency is substitute, but adjacency is add-remove.", Scores.read, path, adjacency="add-remove")
+    np.savez(path, **row, adjacency=["substitute", "add-remove"])
+    refused("says adjacency=add-remove and also adjacency=substitute.", Scores.read, path, adjacency="substitute")
+    np.savez(path, **row)
+    refused("or add an array adjacency.", Scores.read, path)
+
+
+def test_bytes_that_are_no_text_stay_apart():
+    assert Scores([0, 1], [0, 0], [1, 0], [0, 1], "substitute", id=[b"\xfe", b"\xff"]).id.tolist() == ["\\xfe", "\\xff"]
 
 
 @pytest.mark.parametrize("twice", ["adjacency", "score"])

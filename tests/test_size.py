@@ -15,14 +15,14 @@ import pytest
 
 from epsgauge.errors import InvalidInput
 from epsgauge.scores import archive, size
-from epsgauge.scores.table import Scores
+from epsgauge.scores.table import TOGETHER, Scores
 
 ROOM = 2 * 2**30
 READ = """
 import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
 from epsgauge.errors import InvalidInput
-from epsgauge.scores.table import Scores
+from epsgauge.scores.table import TOGETHER, Scores
 said = []
 for path in sys.argv[2:]:
     try:
@@ -95,15 +95,26 @@ def test_what_does_not_fit_is_a_sentence(tmp_path):
         assert sentence == f"{path} does not fit into memory. Judge it on a machine with more, or fewer rows."
 
 
+def test_a_header_of_very_many_columns_takes_little_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(np, "loadtxt", None)  # which has a type with all of them
+    path = tmp_path / "a.csv"
+    path.write_text(f"bit,score{',' * 10**5}\n1,0.5{',' * 10**5}\n")
+    assert len(Scores.read(path, adjacency="substitute", models="one")) == 1
+
+
 def test_what_nobody_reads_counts_for_nothing(tmp_path):
     path = packed(tmp_path / "a.npz", bit=array([1]), score=array([0.5]), logits=header("<f8", 10**12))
     assert len(Scores.read(path, adjacency="substitute", models="one")) == 1
 
 
 def test_texts_that_no_file_can_hold():
+    n = 2 * TOGETHER
     for text in ("a\0", "\ud800"):
-        with pytest.raises(InvalidInput, match="group must be texts that a file can hold, but got"):
-            Scores([0], [0], [1], [0.5], "substitute", group=[text])
+        group = [*("é" for _ in range(n - 1)), text]
+        with pytest.raises(
+            InvalidInput, match=re.escape(f"group must be texts that a file can hold, but got {text!r}")
+        ):
+            Scores(range(n), [0] * n, [1] * n, [0.5] * n, "substitute", group=group)
     with pytest.raises(InvalidInput, match="id must have a text everywhere, but some are masked"):
         Scores([0, 1], [0, 0], [1, 0], [0.5, 1], "substitute", id=np.ma.array(["a", "b"], mask=[False, True]))
     assert Scores([0, 1], [0, 0], [1, 0], [0.5, 1], "substitute", id=np.array([b"a", b"\xc3\xa9"])).id.tolist() == [

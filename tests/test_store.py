@@ -28,6 +28,7 @@ from epsgauge.runner.lock import hold, holder
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.run import run
 from epsgauge.runner.store import Store
+from epsgauge.runner.trouble import in_words
 from epsgauge.runner.view import Run, in_force
 
 GAME = GameSettings(train_size=10, pairs_per_model=2)
@@ -127,6 +128,15 @@ def test_a_reader_cannot_write(tmp_path):
         s.add(outcome(0))
 
 
+def test_a_store_of_somebody_else_is_a_sentence(tmp_path, monkeypatch):
+    file = filled(tmp_path / "s.sqlite")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    error = sqlite3.OperationalError("unable to open database file")
+    error.sqlite_errorname = "SQLITE_CANTOPEN"
+    with pytest.raises(InvalidInput, match=r"you may not read .*s.sqlite. Its owner can share it"), in_words(file):
+        raise error
+
+
 def test_where_the_folder_cannot_be_written_the_store_is_read_as_it_is(tmp_path, monkeypatch):
     file = filled(tmp_path / "s.sqlite", outcome(0))
     opened = []
@@ -202,9 +212,9 @@ def forged(statement):
         (sql("UPDATE meta SET value = '2' WHERE key = 'plan'"), "row 'plan' of meta is not what was written"),
         (sql("UPDATE channels SET name = 'margin' WHERE name = 'loss'"), "row 0 of channels is not what was written"),
         (sql("DELETE FROM arrays"), "arrays has 0 rows, which are not the 1"),
-        (sql("PRAGMA user_version = 4"), "the table sums is none that this tool makes"),
-        (sql("CREATE TABLE more (a)"), "the table more is none that this tool makes"),
-        (sql("CREATE TRIGGER t AFTER INSERT ON models BEGIN DELETE FROM looks; END"), "the trigger t is none"),
+        (sql("PRAGMA user_version = 4"), "the table sums was not made by epsgauge"),
+        (sql("CREATE TABLE more (a)"), "the table more was not made by epsgauge"),
+        (sql("CREATE TRIGGER t AFTER INSERT ON models BEGIN DELETE FROM looks; END"), "the trigger t was not made"),
     ],
 )
 def test_damage_is_one_sentence_with_file_and_remedy(tmp_path, harm, words):

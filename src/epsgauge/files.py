@@ -9,13 +9,16 @@ import stat
 from pathlib import Path
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_OLD = os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_FIXED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS)  # no other file may take its place
 _STREAMS = ("/proc/self/fd/1", "/proc/self/fd/2")  # where /dev/stdout and /dev/stderr lead
 
 
 def replace(file: Path, content: bytes | str) -> None:
     """Written beside it and then put in its place: a link is replaced, and what it leads to is left alone.
 
-    A file that is replaced keeps who may read it. A device or a pipe is written to as it is.
+    A file that is replaced keeps who may read it. A device or a pipe is written to as it is, and so is a file that
+    cannot be replaced: one that is mounted by itself, as containers do, or stands in a folder that cannot be written.
     """
     mode = _mode(file)
     if _is_stream(file, mode):
@@ -29,6 +32,11 @@ def replace(file: Path, content: bytes | str) -> None:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             spare.chmod(stat.S_IMODE(mode))
         os.replace(spare, file)
+    except OSError as error:
+        if not stat.S_ISREG(mode) or error.errno not in _FIXED:
+            raise
+        with os.fdopen(os.open(file, _OLD), "wb") as out:
+            out.write(_bytes(content))
     finally:
         spare.unlink(missing_ok=True)
 
@@ -39,6 +47,7 @@ def create(file: Path, content: bytes | str, mode: int = 0o666) -> None:
         try:
             out.write(_bytes(content))
             out.flush()
+            os.fsync(out.fileno())  # a name must not be there before what it stands for, whenever the power fails
         except BaseException:
             file.unlink(missing_ok=True)
             raise

@@ -7,9 +7,14 @@ import os
 import sys
 from typing import Any
 
+ERRORS = 2  # the number of standard error
+
 
 class _Stream(io.FileIO):
-    """After an error all goes nowhere. A reader who has left is none: the command ends with the code that it has."""
+    """After an error all goes nowhere. A reader who has left is none: the command ends with the code that it has.
+
+    Nor is it one if standard error cannot be written: there is nowhere left to say so.
+    """
 
     def write(self, data: Any) -> int:
         try:
@@ -18,7 +23,7 @@ class _Stream(io.FileIO):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
-            if isinstance(error, BrokenPipeError):
+            if isinstance(error, BrokenPipeError) or self.fileno() == ERRORS:
                 return super().write(data)
             raise
 
@@ -32,7 +37,7 @@ def prepare() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # workers have these streams too
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (until the command ends)
-    for number, name in ((1, "stdout"), (2, "stderr")):
+    for number, name in ((1, "stdout"), (ERRORS, "stderr")):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, _text(number))

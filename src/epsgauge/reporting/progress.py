@@ -173,4 +173,5 @@ class Bar(Watch):
         now = time.monotonic()
         if not self.console.is_terminal and now - self.last_line >= SECONDS_BETWEEN_LINES:
             self.last_line = now
-            self.console.print(Text(f"{self.name}: {done}/{progress.n_models}   {text}"))
+            # in one line, however long the name is: a second one could pass for an answer
+            self.console.print(Text(f"{self.name}: {done}/{progress.n_models}   {text}".rstrip()), soft_wrap=True)

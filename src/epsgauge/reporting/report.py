@@ -61,9 +61,7 @@ def checked(path: Path, format: Format | None = None) -> Format:
         if suffix == kind:
             return kind
     known = ", ".join("." + kind for kind in FORMATS)
-    raise InvalidInput(
-        f"a report's file must end in {known}, but got {str(path)!r}. Or say which format it is to have."
-    )
+    raise InvalidInput(f"a report's file must end in {known}, but got {str(path)!r}. Or name the format (--format).")
 
 
 def written(source: Source, format: Format, *, claimed: float | None = None, probe: Probe | None = None) -> str:

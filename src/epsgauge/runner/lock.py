@@ -32,7 +32,8 @@ def hold(folder: Path) -> Iterator[None]:
     except (FileExistsError, NotADirectoryError):
         raise InvalidInput(f"out must be a folder, but {folder} is not. Use a new --out.") from None
     except OSError as error:
-        raise InvalidInput(f"the folder {folder} cannot be written: {error.strerror}. Use another --out.") from None
+        what = f"the folder {folder}" if error.filename in (None, str(folder)) else error.filename
+        raise InvalidInput(f"{what} cannot be written: {error.strerror}. Use another --out.") from None
     _held.add(descriptor)
     try:
         if not _taken(fcntl, folder, descriptor):

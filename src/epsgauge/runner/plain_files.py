@@ -33,4 +33,4 @@ def check_plain(path: Path, *, linked: bool = False) -> None:
 
 
 def _no_plain_file(path: Path) -> InvalidInput:
-    return InvalidInput(f"{path} must be a plain file, and no link, pipe or folder. Remove it, or use another folder.")
+    return InvalidInput(f"{path} must be a plain file, not a link, pipe or folder. Remove it, or use another folder.")

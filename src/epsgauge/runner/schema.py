@@ -136,7 +136,7 @@ def strange(connection: sqlite3.Connection, version: int) -> str | None:
         else:
             known = kind == "table" and name in names and bool(_PLAIN.fullmatch(sql)) and not _COMPUTED.search(sql)
         if not known:
-            return f"the {kind} {name} is none that this tool makes"
+            return f"the {kind} {name} was not made by epsgauge"
         found.add(sql)
     missing = sorted(ours - found) if version >= SEALS else []
     return f"no such table: {missing[0].split()[2]}" if missing else None

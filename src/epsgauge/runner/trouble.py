@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,18 +59,18 @@ def in_words(file: Path) -> Iterator[None]:
                 f"the disk is full, {file} cannot grow. What is done is kept: make room and run it again."
             ) from error
         if name == "SQLITE_INTERRUPT":
-            raise damaged(file, "to read it takes too long") from error
+            raise damaged(file, "reading it takes too long") from error
         if name.startswith(("SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PERM")):
             raise EpsgaugeError(
                 f"{file} could not be read or written ({error}). What is done is kept: run it again."
             ) from error
         if name in ("SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY", "SQLITE_READONLY_CANTINIT"):
-            raise EpsgaugeError(
-                f"{file} was left in the middle of a write. Run it again once, and it is put right."
-            ) from error
+            raise EpsgaugeError(f"{file} was left in the middle of a write. Run it again once to repair it.") from error
+        if name.startswith("SQLITE_CANTOPEN") and file.exists() and not os.access(file, os.R_OK):
+            raise InvalidInput(f"you may not read {file}. Its owner can share it, say with chmod g+r.") from error
         if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
             raise InvalidInput(
-                f"{file} could not be opened ({error}). See whether you may read and write it."
+                f"{file} could not be opened ({error}). Check that you may read and write it."
             ) from error
         quoted = str(error).startswith("Could not decode")  # and then all of it
         raise damaged(file, "a text in it is not UTF-8" if quoted else str(error)) from error

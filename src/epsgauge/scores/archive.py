@@ -17,8 +17,10 @@ from epsgauge.scores import size
 from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
 
 BEGINS = (b"PK\x03\x04", b"PK\x05\x06")  # a zip file, and one without members
-STATED = ("adjacency", "bits")  # arrays of one text each
-NUMERIC, NAMES = "biuf", "biufSU"  # kinds of NumPy's types
+STATED = ("adjacency", "bits")  # arrays of text
+NUMERIC, TEXT = "biuf", "SU"  # kinds of NumPy's types
+NAMES = NUMERIC + TEXT
+HOW = "add an array adjacency"  # to say it in the file
 NPY: Any = numpy.lib.format  # without types of its own
 
 
@@ -34,7 +36,7 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
             with np.load(io.BytesIO(raw), allow_pickle=False) as fields:
                 found = list(fields)
                 columns = {key: fields[key] for key in COLUMNS if key in found}
-                stated = {key: str(fields[key].item()) for key in STATED if key in found and fields[key].size == 1}
+                said = {key: fields[key] for key in STATED if key in found}
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:  # whatever zipfile, zlib, NumPy or its reader of headers make of strange bytes
@@ -55,7 +57,19 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
             raise InvalidInput(f"{name} must have one array {key}, but has {found.count(key)}.")
     for key, column in columns.items():
         _check(key, column, name)
-    return columns, stated
+    return columns, {key: text for key, array in said.items() if (text := _stated(key, array, name)) is not None}
+
+
+def _stated(key: str, array: Any, name: str) -> str | None:
+    """The text that an array holds once, or in every row; None for one that is about something else."""
+    if not isinstance(array, np.ndarray) or not array.size or (array.size > 1 and array.dtype.kind not in TEXT):
+        return None
+    texts = [text.decode(errors="replace") if isinstance(text, bytes) else str(text) for text in np.unique(array)[:2]]
+    if len(texts) > 1:
+        raise InvalidInput(
+            f"{name} says {key}={texts[0]} and also {key}={texts[1]}. Write it again with the one that holds."
+        )
+    return texts[0]
 
 
 def _check(key: str, column: Any, name: str) -> None:

@@ -40,12 +40,13 @@ def read(
 
 
 def _read(path: str | os.PathLike[str], name: str, passed: Mapping[str, str | None], rows: Models | None) -> Scores:
-    columns, stated = KINDS.get(Path(path).suffix.lower(), text).parse(_bytes(path, name), name)
+    kind = KINDS.get(Path(path).suffix.lower(), text)
+    columns, stated = kind.parse(_bytes(path, name), name)
     said = {key: _agreed(key, passed[key], stated.get(key), name) for key in STATED}
     if said["adjacency"] is None:
         raise InvalidInput(
             f"{name} does not say its adjacency. Pass adjacency as substitute (one point was replaced) or "
-            f'add-remove (it was in or out), or make its first line "{text.MARK}, adjacency=substitute".'
+            f"add-remove (it was in or out), or {kind.HOW}."
         )
     columns = _with_models(columns, rows, name)
     try:

@@ -14,6 +14,7 @@ from epsgauge.scores import size
 from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
 
 STATED = {"adjacency": b"epsgauge.adjacency", "bits": b"epsgauge.bits"}
+HOW = "add epsgauge.adjacency to its metadata"  # to say it in the file
 MAGIC = b"PAR1"  # begins and ends every Parquet file
 
 
@@ -38,9 +39,7 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
     columns = {column: _array(table[column], column, name, pa) for column in table.column_names}
     if not len(columns["score"]):
         raise InvalidInput(f"{name} has columns and no rows. Give one row for each guess.")
-    kept = file.schema_arrow.metadata or {}
-    _check_stated(raw, name)
-    return columns, {key: kept[name].decode(errors="replace") for key, name in STATED.items() if name in kept}
+    return columns, _stated(raw, file, name)
 
 
 def inside(raw: bytes) -> list[size.Size]:
@@ -92,14 +91,25 @@ def _check_names(found: list[str], name: str) -> None:
             raise InvalidInput(f"{name} must have one column {column}, but has {found.count(column)}.")
 
 
-def _check_stated(raw: bytes, name: str) -> None:
-    """A footer can have a key twice, and Arrow shows the first; after the key come a mark, a length and the value."""
+def _stated(raw: bytes, file: Any, name: str) -> dict[str, str]:
+    """What the footer says, and Arrow's schema in it, where programs other than pyarrow do not write such keys.
+
+    A footer can have a key twice, and Arrow shows the first; after the key come a mark, a length and the value.
+    """
     footer = raw[-8 - int.from_bytes(raw[-8:-4], "little") : -8]
+    kept = [held for held in (file.metadata.metadata, file.schema_arrow.metadata) if held]
+    said = {}
     for key, stored in STATED.items():
-        values = dict.fromkeys(re.findall(re.escape(stored) + rb"\x18[\x00-\x7f]([\w-]*)", footer))
+        found = [held[stored] for held in kept if stored in held]
+        for at in re.finditer(re.escape(stored) + rb"\x18[\x00-\x7f]", footer):
+            found.append(footer[at.end() : at.end() + footer[at.end() - 1]])
+        values = [value.decode(errors="replace") for value in dict.fromkeys(found)]
         if len(values) > 1:
-            said = " and also ".join(f"{key}={value.decode()}" for value in values)
-            raise InvalidInput(f"{name} says {said} in its metadata. Write it again with the one that holds.")
+            both = " and also ".join(f"{key}={value}" for value in values)
+            raise InvalidInput(f"{name} says {both} in its metadata. Write it again with the one that holds.")
+        if values:
+            said[key] = values[0]
+    return said
 
 
 def _array(column: Any, kind: str, name: str, pa: Any) -> Any:

@@ -7,6 +7,7 @@ nothing in epsgauge turns a score round: one that points the wrong way gives an 
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ NUMBERS = (*WHOLE, "score")
 TEXTS = ("id", "group")
 COLUMNS = (*NUMBERS, *TEXTS)
 NEEDED = ("bit", "score")  # of a file
+HALVES = re.compile("[\ud800-\udfff]")  # of a character: UTF-8 has none
+TOGETHER = 1_000  # texts that are checked at once
 SAID = ("adjacency", "bits", "taken_as")
 
 Texts = NDArray[np.object_]
@@ -246,19 +249,29 @@ def _texts(name: str, value: ArrayLike) -> Texts:
     """Each with the room that it needs: in an array of one width every row would have that of the longest."""
     if checks.masked(value):
         raise InvalidInput(f"{name} must have a text everywhere, but some are masked. Fill them in.")
-    array = np.asarray(value, dtype=np.object_)
-    texts = [each.decode(errors="replace") if isinstance(each, bytes) else str(each) for each in array.flat]
-    for text in set(texts):
-        if len(text) > LONGEST:
-            raise InvalidInput(
-                f"{name} must be texts of at most {LONGEST:,} characters, but row {texts.index(text)} (the first is 0) "
-                f"has {len(text):,}. Give shorter names."
-            )
-        if "\0" in text or (not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)):
+    array = np.asarray(checks.detached(value), dtype=np.object_)
+    texts = array.ravel().tolist()
+    if set(map(type, texts)) != {str}:
+        texts = [each.decode(errors="backslashreplace") if isinstance(each, bytes) else str(each) for each in texts]
+    lengths = list(map(len, texts))
+    if max(lengths, default=0) > LONGEST:
+        row = next(i for i, length in enumerate(lengths) if length > LONGEST)
+        raise InvalidInput(
+            f"{name} must be texts of at most {LONGEST:,} characters, but row {row} (the first is 0) has "
+            f"{lengths[row]:,}. Give shorter names."
+        )
+    for start in range(0, len(texts), TOGETHER):
+        together = texts[start : start + TOGETHER]
+        if _unwritable("".join(together)):
+            text = next(text for text in together if _unwritable(text))
             raise InvalidInput(f"{name} must be texts that a file can hold, but got {text[:80]!r}. Give other names.")
     out = np.empty(len(texts), np.object_)
     out[:] = texts
     return out.reshape(array.shape)
+
+
+def _unwritable(text: str) -> bool:
+    return "\0" in text or (not text.isascii() and HALVES.search(text) is not None)
 
 
 def _ascending(model: Ints, pair: Ints) -> bool:

@@ -17,6 +17,8 @@ from epsgauge.scores.size import Size
 from epsgauge.scores.table import COLUMNS, NEEDED, NUMBERS, TEXTS, WHOLE
 
 MARK = "# epsgauge scores"
+HOW = f'make its first line "{MARK}, adjacency=substitute"'  # to say it in the file
+WIDEST = 10_000  # columns: NumPy takes some 300 bytes for the type of each
 TRUTH = {"true": 1.0, "false": 0.0}  # as pandas writes bits
 
 
@@ -83,7 +85,7 @@ def _head(stream: io.StringIO, name: str) -> tuple[dict[str, str], list[str], in
                     )
         elif line.strip():
             try:
-                header = [cell.strip() for cell in next(csv.reader([line]))]
+                header = [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True))]
             except csv.Error as error:
                 raise InvalidInput(f"{name}, line {number}: not CSV: {error}.") from None
             _check_header(header, name)
@@ -93,12 +95,12 @@ def _head(stream: io.StringIO, name: str) -> tuple[dict[str, str], list[str], in
 
 def _check_rows(stated: str | None, n: int, rows: str, name: str) -> None:
     """A file that was cut short would read as a smaller audit; in its last row a number may be cut, too."""
-    if stated is None or (stated == str(n) and rows.endswith("\n")):
+    if stated is None or (stated == str(n) and rows.endswith(("\n", "\r"))):
         return
     found = "the last of them has no end of line" if stated == str(n) else f"it has {n}"
     raise InvalidInput(
         f"{name} says that it has {stated[:20]} rows, but {found}: it was cut short or edited. Write or copy it again, "
-        "or take rows= out of its first line if the rows that are left are the ones to judge."
+        "or delete rows= from its first line if you want to judge the rows that it has now."
     )
 
 
@@ -118,7 +120,7 @@ def _check_header(header: list[str], name: str) -> None:
 
 def _fast(rows: str, header: list[str]) -> dict[str, Any] | None:
     """The columns by NumPy's reader in C; None where it finds anything amiss, which `_careful` then names."""
-    if rows.count('"') % 2:  # a quote that is never closed would swallow all rows after it
+    if len(header) > WIDEST or rows.count('"') % 2:  # a quote that is never closed would swallow all rows after it
         return None
     for whole in (np.int64, np.float64):  # some programs write bits as 1.0
         kinds: dict[str, Any] = {**dict.fromkeys(WHOLE, whole), "score": np.float64, **dict.fromkeys(TEXTS, object)}
@@ -155,7 +157,8 @@ def _careful(rows: str, header: list[str], name: str, above: int) -> dict[str, A
             if not row:
                 continue
             if len(row) != len(header):
-                raise InvalidInput(f"{name}, line {line}: {len(row)} cells, but the header has {len(header)} columns.")
+                cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+                raise InvalidInput(f"{name}, line {line}: {cells}, but the header has {len(header)} columns.")
             for column, cell in zip(header, row, strict=True):
                 if column in columns:
                     columns[column].append(cell if column in TEXTS else _cell(cell, column, f"{name}, line {line}"))

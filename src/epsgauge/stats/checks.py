@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -23,13 +25,22 @@ def floats(name: str, value: ArrayLike) -> Floats:
     if masked(value):
         raise InvalidInput(f"{name} must have a value everywhere, but some are masked. Fill them in.")
     try:
-        # a tensor that gradients flow through is taken as its values
-        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        array = np.asarray(detached(value))
         if array.dtype.kind in "cmM" or (array.dtype.kind == "O" and any(map(np.iscomplexobj, array.flat))):
             raise TypeError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         raise InvalidInput(f"{name} must be a number or an array of numbers, but got {_said(value)}.") from None
+
+
+def detached(value: Any) -> Any:
+    """A tensor that gradients flow through, or that NumPy has no type for (bfloat16), as its values; a list of them."""
+    if hasattr(value, "detach"):
+        tensor = value.detach().cpu()
+        return tensor.double() if tensor.is_floating_point() else tensor
+    if isinstance(value, (list, tuple)) and value and hasattr(value[0], "detach"):
+        return [detached(part) for part in value]
+    return value
 
 
 def masked(value: object) -> bool:
