@@ -6,7 +6,7 @@ Zarifzadeh et al. 2024, "Low-cost high-power membership inference attacks" (arXi
 
 with γ = 1. As in the paper, models with x and models without it have the same weight in the mean. The points z are the
 reference points, on which no model was trained: of them the mean is that of models without z, where the paper also has
-models with z. So ratios of members are lower here beside those of z, for all x alike.
+models with z. So ratios of x are lower beside those of z than they are there.
 """
 
 from __future__ import annotations
