@@ -62,6 +62,7 @@ benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/thresholds.py
 	$(BIN)/python benchmarks/tightness_of_bounds.py
 	$(BIN)/python benchmarks/viewer.py
+	$(BIN)/python benchmarks/attacks.py
 
 # A real run killed KILLS times with SIGKILL, resumed, and compared with one that was left alone
 KILLS ?= 100

@@ -34,7 +34,7 @@ def signals(n=6, m=3, r=9, *, adjacency="substitute", sees="pair", seed=0, value
             "loss": np.stack([np.full((n, m), np.nan) if adjacency == "add-remove" else losses[0], losses[1]], axis=-1),
             "reference": np.sort(reference, axis=1),
             **(dict.fromkeys(("llr", "displacement"), losses[0] - losses[1]) if watched else {}),
-            **({"trajectory": rng.normal(size=(n, m, 2, 5))} if watched else {}),
+            **({"trajectory": rng.normal(size=(n, m, 2, 5)), "population": reference} if watched else {}),
         },
         adjacency=adjacency,
         sees=sees,
@@ -63,14 +63,16 @@ def guesses_in_the_papers_words(seen, alpha):
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_the_columns_of_an_attacks_scores(name):
-    seen = positive(signals(watched=True))
+    apart = positive(signals(n=8, watched=True))
+    apart = replace(apart, bits=(np.arange(8)[:, None] + np.arange(3)) % 2)
+    seen = replace(positive(signals(watched=True)), rehearsal=apart)
     scores = ATTACKS[name].scores(seen)
     assert scores.model.tolist() == [m for m in seen.models for _ in range(3)]
     assert scores.pair.tolist() == [0, 1, 2] * 6
     assert scores.bit.tolist() == seen.bits.ravel().tolist()
     assert (scores.adjacency, scores.id, scores.group) == ("substitute", None, None)
     assert ATTACKS[name].name == name
-    assert len(ATTACKS[name].scores(signals(n=0, watched=True))) == 0
+    assert len(ATTACKS[name].scores(replace(signals(n=0, watched=True), rehearsal=apart))) == 0
 
 
 def test_attacks_by_name():

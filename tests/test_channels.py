@@ -118,7 +118,10 @@ def test_models_of_one_run_give_the_same_channels(tmp_path):
     [
         ({"margin": [1.0, 2.0]}, 'channels must have "loss", one float for each point, but got margin.'),
         ({}, 'channels must have "loss", one float for each point, but got none.'),
-        ({"loss": [1.0, 2.0], "reference": [1.0]}, 'and not "reference", which holds the losses on reference points'),
+        (
+            {"loss": [1.0, 2.0], "reference": [1.0]},
+            'and not "reference" or "population", which hold the losses on reference points',
+        ),
         ({"loss": [1.0, 2.0], "a b": [1.0]}, "must be letters, digits and _, and not"),
         ({"loss": [1.0, 2.0], 3: [1.0]}, "but got 3."),
         ({"loss": [1.0]}, "losses must be one float for each of the 2 points, but got shape (1,)."),

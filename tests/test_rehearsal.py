@@ -165,7 +165,10 @@ def test_a_game_without_a_challenge_has_the_strongest():
     ("game", "words"),
     [
         ({"canaries": "auto", "pairs_per_model": 2}, 'canaries = "auto" goes with one pair, which is fixed'),
-        ({"canaries": "label", "rehearsal_models": 9}, 'rehearsal_models goes with canaries = "auto"'),
+        (
+            {"canaries": "label", "rehearsal_models": 4097},
+            "rehearsal_models must be at most 4096 for an attack to learn",
+        ),
         ({"canaries": "lable"}, 'canaries.use must be one of auto, .* Did you mean "label"?'),
     ],
 )

@@ -453,7 +453,7 @@ def test_a_black_box_has_the_fingerprint_it_always_had():
     assert "adversary" not in before.tables()
     assert now.fingerprinted() == before.fingerprinted()
     assert list(now.fingerprinted()) == ["seed", "control", "data", "trainer", "game"]
-    assert not {"rehearsal_models", "control_models"} & now.fingerprinted()["game"].keys()
+    assert not {"rehearsal_models", "control_models", "population"} & now.fingerprinted()["game"].keys()
 
 
 def canaries(at, **kw):

@@ -42,6 +42,11 @@ def _margins(signals: Signals, point: int) -> Floats:
             "the margin attack needs losses that are −log of a probability, so 0 or more, but the smallest is "
             f'{loss.min():.3g}. Use the attack loss or difference, or let the trainer give the channel "margin".'
         )
-    some = np.maximum(loss, np.finfo(np.float64).tiny)  # a loss of 0 has no finite margin
+    return scaled(loss, float(np.finfo(np.float64).tiny))
+
+
+def scaled(loss: Floats, lowest: float) -> Floats:
+    """The margin of a loss −log p, which counts as no lower than `lowest`: one of 0 has no finite margin."""
+    some = np.maximum(loss, lowest)
     out: Floats = -some - np.log(-np.expm1(-some))
     return out

@@ -133,13 +133,15 @@ def _extended(plan: Plan, run: Run) -> list[str]:
 
 
 def _apart(plan: Plan) -> int:
-    """Models that are not judged: those that rank points or try canaries, and the control; how many canaries the data
-    allow is not known yet.
+    """Models that are not judged: those that rank points, try canaries or teach the attack, and the control; how many
+    canaries the data allow is not known yet.
     """
     ranking = plan.game.ranking_models if plan.game.challenge == "worst" else 0
-    tried = sum(each.canaries * each.new for each in rounds(plan.game, plan.n_models, USUAL)) if plan.game.auto else 0
+    trying = rounds(plan.game, plan.n_models, USUAL) if plan.game.auto else []
+    tried = sum(each.canaries * each.new for each in trying)
+    learning = max(plan.n_learning - (trying[-1].models if trying else 0), 0)  # beside those of the canary taken
     quiet = not plan.control and (not plan.trainer.built_in or has_noise_switch(trainer_of(plan)))
-    return ranking + tried + (plan.game.n_control(plan.n_models) if quiet else 0)
+    return ranking + tried + learning + (plan.game.n_control(plan.n_models) if quiet else 0)
 
 
 def _counted(settings: AuditSettings, method: Method, evidence: Evidence) -> str:

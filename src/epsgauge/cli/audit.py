@@ -36,7 +36,11 @@ PooledGuesses = Annotated[
 PooledNumber = Annotated[int | None, typer.Option(help="How many of the surest count, with top or top-positive.")]
 ClaimedAdjacency = Annotated[str | None, typer.Option(help="Adjacency of the claim: substitute or add-remove.")]
 Attack = Annotated[
-    str | None, typer.Option(help="percentile, loss, difference, margin, trajectory or your own as module:attr.")
+    str | None,
+    typer.Option(
+        help="percentile, loss, difference, margin, trajectory, lira, lira-offline, attack-r, rmia or your own as "
+        "module:attr."
+    ),
 ]
 FitModels = Annotated[int | None, typer.Option(help="Use this many models, the first ones, to choose the rule.")]
 Percentile = Annotated[float | None, typer.Option(help="Use this percentile, fixed beforehand.")]

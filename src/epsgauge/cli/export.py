@@ -16,7 +16,10 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The .csv, .npz or .parquet file to write.")],
     attack: Annotated[
         str | None,
-        typer.Option(help="percentile, loss, difference, margin or your own as module:attr. [default: the plan's]"),
+        typer.Option(
+            help="percentile, loss, difference, margin, lira, lira-offline, attack-r, rmia or your own as module:attr. "
+            "[default: the plan's]"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from epsgauge.data.points import Points
 from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.games.rehearsal import is_quiet
 from epsgauge.games.roles import Roles
 from epsgauge.games.seeds import Branch, Stream, generator, training_seed
 from epsgauge.games.settings import GameSettings
@@ -51,9 +52,18 @@ class Conditions:
 
 
 def bits_of(game: GameSettings, run_seed: int, index: int, branch: Branch = Branch.audited) -> Ints:
-    """The bits of the model with this index. In a rehearsal, which no bound rests on, they are dealt in turns."""
+    """The bits of the model with this index.
+
+    In a rehearsal, which no bound rests on, they are dealt in turns: the second of two models has the opposite bits of
+    the first. With noise, pairs after the first begin with either bit, so that an attack that learns sees many sets.
+    """
     if branch is Branch.rehearsal:
-        return (index + np.arange(game.pairs_per_model)) % 2
+        turns = (index + np.arange(game.pairs_per_model)) % 2
+        if is_quiet(np.array(index)):
+            return turns
+        begin = generator(run_seed, branch, Stream.bits, index // 2).integers(0, 2, size=game.pairs_per_model)
+        begin[0] = 0
+        return turns ^ begin
     return generator(run_seed, branch, Stream.bits, index).integers(0, 2, size=game.pairs_per_model)
 
 
@@ -105,7 +115,7 @@ def experiment(
         extra: dict[str, Any] = {"seed": drawn.seed, "size": game.train_size, "watch": watch, "known_start": known}
         return observed(trainer, data, wanted, len(asked), **extra)
 
-    return _seen(drawn, roles, look, start, watch)
+    return _seen(game, drawn, roles, look, start, watch)
 
 
 def experiments(
@@ -152,13 +162,18 @@ def experiments(
         def look(asked: Ints) -> dict[str, Floats]:
             return checked_channels(trainer.losses(model, points.take(asked)), len(asked))
 
-        return _seen(slot, roles, look, time.perf_counter() - share, watches.get(slot.index))
+        return _seen(game, slot, roles, look, time.perf_counter() - share, watches.get(slot.index))
 
     return [seen(slot, model) for slot, model in zip(slots, models, strict=True) if slot is not None]
 
 
 def _seen(
-    drawn: Draw, roles: Roles, look: Callable[[Ints], dict[str, Floats]], start: float, watch: Watch | None
+    game: GameSettings,
+    drawn: Draw,
+    roles: Roles,
+    look: Callable[[Ints], dict[str, Floats]],
+    start: float,
+    watch: Watch | None,
 ) -> Outcome:
     """The outcome of a model of which `look` says what is seen with given points, and `watch` what was seen before."""
     m = len(drawn.bits)
@@ -181,7 +196,10 @@ def _seen(
         return out
 
     loss = found.pop("loss")
-    channels = {"loss": of_pairs(loss), "reference": sketch(loss[len(one) + len(zero) :])}
+    population = loss[len(one) + len(zero) :]
+    channels = {"loss": of_pairs(loss), "reference": sketch(population)}
+    if game.population:
+        channels["population"] = population
     for name, values in found.items():
         channels[name] = of_pairs(values) if values.shape[:1] == asked.shape else values
     channels |= watched

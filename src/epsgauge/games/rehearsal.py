@@ -1,4 +1,4 @@
-"""The rehearsal: models set apart on which canaries are tried, and on which the attack is played without noise.
+"""The rehearsal: models set apart on which canaries are tried, the attack learns, and is played without noise.
 
 No bound rests on them. Each has a number that says which canary it was trained with, whether without noise, and which
 one of those it is.

@@ -13,7 +13,7 @@ class Branch(IntEnum):
     shared = 0  # what all models of a run have in common: reference, pool, fixed base and pairs
     audited = 1  # models that are judged, or that choose the rule
     ranking = 2  # models that find the worst-case points
-    rehearsal = 3  # models on which canaries are tried, and those without noise
+    rehearsal = 3  # models on which canaries are tried or an attack learns, and those without noise
     survey = 4  # the model that shows which coordinates the base hardly uses
 
 

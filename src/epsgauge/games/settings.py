@@ -10,6 +10,8 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.data.canaries.table import AUTO
 from epsgauge.games.signals import Sees
 
+LEARNING = 64  # models set apart for an attack that learns, half of them with each point
+
 Challenge = Literal["average", "worst", "explicit"]
 
 
@@ -30,9 +32,11 @@ class GameSettings(BaseModel):
     ranking_models: int = Field(default=64, ge=32)  # for challenge = "worst"
     # for challenge = "explicit": a name, "module:attr", or "auto" for the best of those that can be made from the data
     canaries: str | None = None
-    rehearsal_models: int | None = Field(default=None, ge=1)  # on which "auto" tries canaries; None: a quarter as many
+    # on which "auto" tries canaries; None: a quarter as many. And on which the attack learns; None: 64 if it has to
+    rehearsal_models: int | None = Field(default=None, ge=1)
     control_models: int | None = Field(default=None, ge=0)  # without noise; None: a tenth as many, from 8 to 64
     reference_size: int = Field(default=200, ge=1)
+    population: bool | None = None  # whether losses on reference points are kept point by point too
     points_seed: int | None = Field(default=None, ge=0)  # which points play which part; None: the seed of the run
 
     @property
@@ -43,6 +47,12 @@ class GameSettings(BaseModel):
     def n_control(self, n_models: int) -> int:
         """How many models are trained without noise, to see whether the attack finds anything."""
         return min(max(n_models // 10, 8), 64) if self.control_models is None else self.control_models
+
+    def n_learning(self, learns: bool) -> int:
+        """How many models are set apart for the attack, beside those that try canaries; `learns`: whether it has to."""
+        if learns:
+            return LEARNING if self.rehearsal_models is None else self.rehearsal_models
+        return 0 if self.auto else self.rehearsal_models or 0
 
     @property
     def pairs_are(self) -> Literal["fixed", "fresh"]:
@@ -86,8 +96,6 @@ class GameSettings(BaseModel):
             raise ValueError('canaries goes with challenge = "explicit"')
         if self.auto and (self.pairs_per_model, self.pairs_are) != (1, "fixed"):
             raise ValueError('canaries = "auto" goes with one pair, which is fixed')
-        if self.rehearsal_models is not None and not self.auto:
-            raise ValueError('rehearsal_models goes with canaries = "auto"')
         if self.challenge == "worst" and self.pool_size is None:
             raise ValueError('challenge = "worst" needs pool_size, the number of points that pairs are drawn from')
         if self.challenge == "explicit" and self.pool_size is not None:

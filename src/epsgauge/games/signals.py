@@ -39,6 +39,7 @@ class Signals:
 
     `signals["loss"]` is [n, m, 2], the losses of z0 and z1; NaN for the z0 of an add-remove game, and for gradients.
     `signals["reference"]` is [n, r], the model's losses on reference points, each row ascending.
+    `signals["population"]` has all of them in the order of the points, in a game that keeps these.
     Other channels are what the trainer gave, [n, m, 2, …] of pairs or one array for each model, and what the watch saw:
     `signals["llr"]`, `signals["alignment"]` and `signals["displacement"]` are [n, m].
     """
@@ -111,6 +112,8 @@ class Signals:
             raise InvalidInput(f"{needs}, but no model of this run is done. Run it first.")
         sees = CHANNELS.get(missing[0])
         remedy = "Let the trainer give it beside its losses" if sees is None else f'Set adversary.sees = "{sees}"'
+        if missing[0] == "population":
+            remedy = "Set population = true in [game]"
         raise InvalidInput(
             f"{needs}, but this run has only {', '.join(self.channels)}. {remedy}, and run with a new --out."
         )

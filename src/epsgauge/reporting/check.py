@@ -40,7 +40,11 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
     if plan.game.challenge == "worst":
         facts["trains"] += f", after {plan.game.ranking_models} that find the worst points"
     if plan.game.auto:
-        facts["trains"] += f"; about {seen.n_trained - plan.n_models} more try canaries, or have no noise as a control"
+        teach = "teach the attack, " if plan.n_learning else ""
+        more = seen.n_trained - plan.n_models
+        facts["trains"] += f"; about {more} more try canaries, {teach}or have no noise as a control"
+    elif plan.n_learning:
+        facts["trains"] += f", after {plan.n_learning} that the attack learns on"
     if seen.advice:
         facts["models"] = " ".join(map(str, seen.advice))
     if trial is not None:

@@ -13,6 +13,7 @@ from epsgauge.adjacency import check_implied
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.errors import InvalidInput
 from epsgauge.games.adversary import PRESETS, AdversarySettings
+from epsgauge.games.rehearsal import STRIDE
 from epsgauge.games.settings import GameSettings
 from epsgauge.runner import small as smaller
 from epsgauge.runner.parts import Part, part_of
@@ -80,6 +81,20 @@ class Plan(BaseModel):
         wrong = self.adversary.check_game(self.game)
         if wrong is None and attack is not None:
             wrong = self.adversary.check_attack(attack.name, attack.needs)
+        if wrong is None and attack is not None and attack.learns and self.game.pairs_are != "fixed":
+            wrong = (
+                f'audit.attack = "{attack.name}" learns how models see a pair, so all models must have the same, but '
+                'game.pairs is "fresh". Set pairs = "fixed" in [game], or use another attack.'
+            )
+        if wrong is None and attack is not None and "population" in attack.needs and not self.game.population:
+            wrong = (
+                f'audit.attack = "{attack.name}" compares with each reference point, but the losses on them are kept '
+                "sorted. Set population = true in [game], or use another attack."
+            )
+        if wrong is None and self.n_learning > STRIDE:
+            wrong = (
+                f"game.rehearsal_models must be at most {STRIDE} for an attack to learn on, but is {self.n_learning}."
+            )
         if wrong is not None:
             raise InvalidInput(wrong)
         if self.audit.claimed_adjacency is not None:
@@ -108,6 +123,12 @@ class Plan(BaseModel):
     def points_seed(self) -> int:
         """The seed that decides which points play which part, and of the models that rank them."""
         return self.seed if self.game.points_seed is None else self.game.points_seed
+
+    @property
+    def n_learning(self) -> int:
+        """How many models are set apart for the attack to learn on."""
+        attack = ATTACKS.get(self.audit.attack or "")
+        return self.game.n_learning(attack is not None and attack.learns)
 
     @property
     def n_fit(self) -> int:
@@ -198,7 +219,7 @@ def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
 
 
 # Keys of [game] that plans of earlier versions have not: unset, they leave a plan what it was.
-_NEWER = ("rehearsal_models", "control_models")
+_NEWER = ("rehearsal_models", "control_models", "population")
 MOST_DIGITS = 100  # of a whole number in a plan's file
 TABLES: dict[str, type[BaseModel]] = {
     "game": GameSettings,

@@ -1,4 +1,4 @@
-"""The rehearsal of a run: which canary is taken, and whether the attack sees anything where there is no noise."""
+"""The rehearsal of a run: the canary that is taken, what the attack learns on, and what it sees without noise."""
 
 from __future__ import annotations
 
@@ -64,13 +64,23 @@ class Rehearsal:
         self.store.put({"canary": {**entry, "best": {names[c]: told[c] for c in best}, "tried": list(names)}})
         return replace(self.roles, canaries=self.roles.canaries[[best[0]]])
 
+    def learn(self) -> None:
+        """Train models that the attack learns on, with the canary that was taken."""
+        numbers = [number_of(self._taken, i, quiet=False) for i in range(self.plan.n_learning)]
+        self.train(numbers)
+        errors = [error for number, error in self.store.rehearsed().items() if number in numbers and error]
+        if numbers and len(errors) == len(numbers):
+            raise InvalidInput(
+                f"the attack has nothing to learn on, as all {len(numbers)} models set apart for it failed. The first "
+                f"error: {errors[0].splitlines()[-1]} Mend it, and run with a new --out."
+            )
+
     def control(self) -> None:
         """Train models without noise, on which an audit sees whether its attack finds anything at all."""
         n = self.plan.game.n_control(self.plan.n_models)
         if self.plan.control or not n or not single(self.crew, play.rehearsable)[1]:
             return
-        canary = (self.store.get("canary") or {}).get("number", 0)
-        self.train([number_of(canary, i, quiet=True) for i in range(n)])
+        self.train([number_of(self._taken, i, quiet=True) for i in range(n)])
 
     def train(self, numbers: list[int]) -> None:
         """Train the models with these numbers that the store lacks."""
@@ -115,5 +125,13 @@ class Rehearsal:
         return signals[(signals.models >= first) & (signals.models < first + models)]
 
     @property
+    def _taken(self) -> int:
+        """The number of the canary that was taken; 0 where there is no choice."""
+        number: int = (self.store.get("canary") or {}).get("number", 0)
+        return number
+
+    @property
     def _attack(self) -> Attack:
-        return ATTACKS.get(self.plan.audit.attack or "", Rehearsed())
+        """Canaries are tried on the models that an attack would learn on, so that one which has to learn cannot try."""
+        attack = ATTACKS.get(self.plan.audit.attack or "")
+        return Rehearsed() if attack is None or attack.learns else attack

@@ -78,7 +78,9 @@ def run(
                     group = _group(store)
                     roles = _roles(store, plan, crew, watch, retry_failed, group)
                     if store.get("rehearses"):
-                        Rehearsal(store, plan, roles, crew, watch, group).control()
+                        rehearsal = Rehearsal(store, plan, roles, crew, watch, group)
+                        rehearsal.learn()
+                        rehearsal.control()
                     _play(store, folder, plan, roles, crew, watch, indices, group)
                     confirm(crew)
         return Run.open(folder)

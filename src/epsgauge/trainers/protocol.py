@@ -19,6 +19,7 @@ from epsgauge.stats.arrays import Floats
 from epsgauge.trainers.known_start import knowing_start
 from epsgauge.trainers.watch import Watch
 
+RESERVED = ("reference", "population")  # channels with the losses on reference points
 # One loss per point; or channels by their names, with these losses as "loss". A channel with one row for each point is
 # about the points, and those of the pairs are kept; any other is about the model, and is kept as it is.
 Seen = ArrayLike | Mapping[str, ArrayLike]
@@ -199,10 +200,10 @@ def checked_channels(raw: Any, n_points: int) -> dict[str, Floats]:
             f'channels must have "loss", one float for each point, but got {", ".join(map(str, given)) or "none"}.'
         )
     for name in given:
-        if not (isinstance(name, str) and name.isidentifier()) or name == "reference":
+        if not (isinstance(name, str) and name.isidentifier()) or name in RESERVED:
             raise InvalidInput(
-                f'the name of a channel must be letters, digits and _, and not "reference", which holds the losses on '
-                f"reference points, but got {name!r}."
+                f'the name of a channel must be letters, digits and _, and not "reference" or "population", which '
+                f"hold the losses on reference points, but got {name!r}."
             )
     losses = _floats(given.pop("loss"), "losses must be one float per point")
     if losses.shape != (n_points,):
