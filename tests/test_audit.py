@@ -317,6 +317,7 @@ def test_an_attack_that_is_built_in_scores_each_model_by_itself(name):
     """So that live results need the scores of models alone, and not their signals."""
     rng, n, m = np.random.default_rng(0), 12, 2
     shapes = {"loss": (n, m, 2), "margin": (n, m, 2), "trajectory": (n, m, 2, 6), "reference": (n, 9)}
+    shapes["population"] = (n, 9)
     shapes |= dict.fromkeys(("llr", "alignment", "displacement"), (n, m))
     channels = {key: np.sort(rng.random(size), axis=-1) for key, size in shapes.items()}
     bits, pairs = rng.integers(0, 2, (n, m)), np.zeros((n, m, 2), int)

@@ -30,6 +30,7 @@ PUBLIC = [
     "SplitPairs",
     "Tally",
     "audit",
+    "cohorts",
     "compare",
     "declare",
     "estimate",

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from epsgauge.attacks.attack import Attack
     from epsgauge.auditing.audit import Audit, audit
     from epsgauge.auditing.beforehand import declare
+    from epsgauge.auditing.cohorts import cohorts
     from epsgauge.auditing.compare import compare
     from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
     from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
@@ -52,6 +53,7 @@ _HOME = {
     "SplitPairs": "epsgauge.scores.rules",
     "Tally": "epsgauge.stats.tally",
     "audit": "epsgauge.auditing.audit",
+    "cohorts": "epsgauge.auditing.cohorts",
     "compare": "epsgauge.auditing.compare",
     "declare": "epsgauge.auditing.beforehand",
     "estimate": "epsgauge.stats.posterior",
@@ -87,6 +89,7 @@ __all__ = [
     "SplitPairs",
     "Tally",
     "audit",
+    "cohorts",
     "compare",
     "declare",
     "estimate",

@@ -156,7 +156,7 @@ def audit(
     <Audit of scores: violation, ε ≥ ... (Exact, guaranteed, level 0.99, δ = 1e-05, substitute)>
     """
     if isinstance(source, Scores):
-        return _audit_scores(source, seed, None if declared is None else declaration_of(declared), settings)
+        return audit_scores(source, seed, None if declared is None else declaration_of(declared), settings)
     if not isinstance(source, Run):
         raise InvalidInput(
             f"an audit is of a Run or of Scores, but got {type(source).__name__}. Use Run.open(path) or "
@@ -189,12 +189,16 @@ def log_look(run: Run, using: Setup, kind: str) -> bool:
     return run.log_look(kind, [asdict(own) for own in using.own])
 
 
-def _audit_scores(scores: Scores, seed: int | None, declared: Declaration | None, changes: Mapping[str, Any]) -> Audit:
+def audit_scores(
+    scores: Scores, seed: int | None, declared: Declaration | None, changes: Mapping[str, Any], *, among: int = 1
+) -> Audit:
+    """`among`: so many audits share what may be missed."""
     check_of_scores(changes)
     using = setup_of(AuditSettings() if declared is None else declared.audit, changes)
     if declared is not None:
         check_kept(declared, scores, using, seed)
         seed = declared.content["seed"]
+    using = replace(using, settings=using.settings.divided(among))
     n, m = len(scores.models), int(scores.pairs.max()) if len(scores) else 0
     fit_models = using.settings.fit_models or default_fit(n)
     fit_pairs = using.settings.fit_pairs or default_fit_pairs(m)

@@ -7,7 +7,7 @@ from typing import Any
 
 from epsgauge.numbers import count, level_percent
 
-FIXED = "if this set of runs was fixed before its results were seen"
+FIXED = "if this set of {} was fixed before its results were seen"
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Family:
     n: int
     levels: tuple[float, ...]
     divided: bool
+    of: str = "runs"  # what each verdict is about
 
     @property
     def together(self) -> float | None:
@@ -40,10 +41,11 @@ class Family:
             return f"{what}, {each}: all hold together at {holds} or more. --family-wise makes that {better}."
         if not self.levels:
             return "No verdict is guaranteed here, so there is no level at which they hold together."
+        fixed = FIXED.format(self.of)
         what = f"{len(self.levels)} of {self.n} verdicts {'is' if len(self.levels) == 1 else 'are'} guaranteed"
         if len(self.levels) == 1:
-            return f"{what}, at {at}, {FIXED}."
-        return f"{what}, {each}: all hold together at {level_percent(self._holds(1))} or more, {FIXED}."
+            return f"{what}, at {at}, {fixed}."
+        return f"{what}, {each}: all hold together at {level_percent(self._holds(1))} or more, {fixed}."
 
     def to_json(self) -> dict[str, Any]:
         return {

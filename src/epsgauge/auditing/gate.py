@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from epsgauge.auditing.audit import Audit
-from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import ABOVE
 from epsgauge.errors import InvalidInput
 from epsgauge.numbers import number
@@ -71,20 +71,20 @@ def gate(
 
 
 def gate_all(
-    found: Comparison,
+    found: Iterable[tuple[str, Audit]],
     *,
     fail_above: float | None = None,
     fail_on: FailOn | None = None,
     count_estimates: bool = False,
 ) -> Gate:
-    """Hold each run of a comparison against the same gates: all that is said of any of them, after its label."""
+    """Hold several audits against the same gates: all that is said of any of them, after its label."""
     said: list[tuple[str, Gate]] = []
-    for run in found.runs:
+    for label, audit in found:
         try:
-            one = gate(run.audit, fail_above=fail_above, fail_on=fail_on, count_estimates=count_estimates)
+            one = gate(audit, fail_above=fail_above, fail_on=fail_on, count_estimates=count_estimates)
         except InvalidInput as error:
-            raise InvalidInput(f"{run.label}: {error}") from None
-        said.append((run.label, one))
+            raise InvalidInput(f"{label}: {error}") from None
+        said.append((label, one))
 
     def of(name: str) -> tuple[str, ...]:
         return tuple(f"{label}: {text}" for label, one in said for text in getattr(one, name))

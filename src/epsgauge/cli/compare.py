@@ -58,7 +58,8 @@ def compare(
         target_fpr=target_fpr,
         family_wise=family_wise,
     )
-    said = gate_all(found, fail_above=fail_above, fail_on=kind_of(fail_on), count_estimates=count_estimates)
+    each = [(run.label, run.audit) for run in found.runs]
+    said = gate_all(each, fail_above=fail_above, fail_on=kind_of(fail_on), count_estimates=count_estimates)
     if figure is not None:
         from epsgauge.figures.charts import chart
 

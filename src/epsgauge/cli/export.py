@@ -21,15 +21,25 @@ def export(
             "[default: the plan's]"
         ),
     ] = None,
+    groups: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV with point and group: which group each z1 belongs to, for cohorts."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the score and bit of every pair to a file. This is logged as a look at the results."""
+    from epsgauge.auditing.cohorts import grouped
     from epsgauge.auditing.setup import setup_of
     from epsgauge.runner.view import Run, results_of, unlogged
+    from epsgauge.scores.groups import read_groups
 
     found = Run.open(folder)
     chosen = setup_of(found.plan.audit, given_settings({"attack": attack})).attack
-    scores = chosen.scores(results_of(found).signals)
+    group_of = None if groups is None else read_groups(groups)  # before the look, which is logged
+    signals = results_of(found).signals
+    scores = chosen.scores(signals)
+    if group_of is not None:
+        scores = grouped(scores, signals.pairs, group_of)
     if not found.log_look("export"):
         say(f"! {unlogged(folder)}", err=True)
     scores.write(out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,11 +24,14 @@ from epsgauge.cli.audit import (
     judged,
     rule_of,
 )
-from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn
+from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn, kind_of, tell
 from epsgauge.cli.report import ReportFile
-from epsgauge.cli.terminal import AsJson, say
+from epsgauge.cli.terminal import AsJson, console, print_json, say
 from epsgauge.errors import InvalidInput
 from epsgauge.scores.said import Models
+
+if TYPE_CHECKING:
+    from epsgauge.scores.table import Scores
 
 OneModel = Annotated[
     bool, typer.Option("--one-model", help="All rows are of one model. Of a file without the column model.")
@@ -67,6 +70,9 @@ def scores(
     declared: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Judge as this file of `epsgauge declare` says.")
     ] = None,
+    cohorts: Annotated[
+        bool, typer.Option("--cohorts", help="Judge each group of the column group, at levels that hold together.")
+    ] = False,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
@@ -88,12 +94,35 @@ def scores(
     table = Scores.read(file, adjacency=adjacency, bits=bits, models=models)
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
+    if cohorts:
+        _by_cohorts(table, seed, declared, {**given, **rule}, options)
+        return
     found = audit_of(table, seed=seed, declared=declared, **given, **rule)
     if report is not None:
         from epsgauge.reporting.report import report as write
 
         say(f"report: {write(found, out=report)}", err=True)
     judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates)
+
+
+def _by_cohorts(
+    table: Scores, seed: int | None, declared: Path | None, settings: dict[str, Any], options: dict[str, Any]
+) -> None:
+    from epsgauge.auditing.cohorts import cohorts
+    from epsgauge.auditing.gate import gate_all
+    from epsgauge.reporting.cohorts import show
+
+    if options["report"] is not None:
+        raise InvalidInput("a report shows one audit, but --cohorts makes several. Leave out --report, or use --json.")
+    found = cohorts(table, seed=seed, declared=declared, **settings)
+    each = [(f"group {cohort.name}", cohort.audit) for cohort in found.cohorts]
+    limits = {name: options[name] for name in ("fail_above", "count_estimates")}
+    said = gate_all(each, fail_on=kind_of(options["fail_on"]), **limits)
+    if options["as_json"]:
+        print_json({**found.to_json(), "gate": said.reasons})
+    else:
+        show(found, console())
+    tell(said)
 
 
 def models_of(one_model: bool, independent: bool) -> Models | None:
