@@ -17,13 +17,14 @@ from epsgauge.auditing.audit import Audit, audit_scores
 from epsgauge.auditing.beforehand import declaration_of
 from epsgauge.auditing.family import Family
 from epsgauge.errors import InvalidInput
+from epsgauge.methods.facts import INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.numbers import level_percent, short
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Ints
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.rates import clopper_pearson
 
-OF_RATES = "clopper-pearson"  # the method whose assumptions are those of two rates
+OF_RATES = {INDEPENDENT, RULE_FIXED, NUMBER_FIXED}  # what limits of two rates assume
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +124,7 @@ def cohorts(
             raise InvalidInput(f"group {name[:80]!r}: {error}") from None
     asked = 1.0 - (1.0 - audits[0].settings.level) * len(names)
     found = tuple(_cohort(name, audit) for name, audit in zip(names, audits, strict=True))
-    kept = all(audit[OF_RATES].promise == "guaranteed" for audit in audits)
+    kept = all(any(row.promise == "guaranteed" and {*row.assumptions} <= OF_RATES for row in a.rows) for a in audits)
     levels = tuple(audit.verdict.level for audit in audits if audit.verdict.promise == "guaranteed")
     return Cohorts(
         found, asked, "guaranteed" if kept else "estimate", Family(len(names), levels, divided=True, of="groups")
