@@ -231,10 +231,10 @@ def _quietly(plan: Plan) -> Iterator[None]:
         yield
 
 
-def bits_and_pairs(plan: Plan, roles: Roles, index: int) -> tuple[Ints, Ints, int]:
-    """What is known of a model without training it."""
+def lost(plan: Plan, roles: Roles, index: int, why: str) -> Outcome:
+    """What is known of a model without training it, where its worker could not."""
     drawn = draw(plan.game, roles, plan.seed, index)
-    return drawn.bits, drawn.pairs, drawn.seed
+    return Outcome(index, drawn.seed, drawn.bits, drawn.pairs, 0.0, error=why)
 
 
 def _watched_privacy(plan: Plan, trainer: Trainer | Observer) -> Privacy | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,6 @@ from epsgauge.runner.code import code_of
 from epsgauge.runner.executors import crew_for, results, single
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.store import Store
-from epsgauge.trainers.protocol import Group
 
 
 def difference(stored: Signals, again: Outcome) -> str | None:
@@ -45,12 +45,8 @@ def replay(
     resume.check_code(store, folder, code_of(plan), accept=False)
     resume.check_process(store, folder, plan)
     roles = Roles.from_arrays(store.arrays())
-    group = None if store.get("group") is None else Group(**store.get("group"))
-
-    def lost(index: int, why: str) -> Outcome:
-        bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
-        return Outcome(index, seed, bits, pairs, 0.0, error=why)
-
+    group = resume.group_of(store)
+    lost = partial(play.lost, plan, roles)
     found, crew = {}, crew_for(plan, executor, None)
     try:
         resume.check_data(store, folder, single(crew, play.prepare))

@@ -19,7 +19,9 @@ from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import Prepared
 from epsgauge.runner.provenance import provenance
 from epsgauge.runner.store import Store
+from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import in_force, stored_plan
+from epsgauge.trainers.protocol import Group
 
 _TOKEN = uuid.uuid4().hex
 _SHOWN = 3  # differences that a sentence names
@@ -40,6 +42,12 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
         "process": {"token": _token(), "parts": parts} if parts else None,
         "sessions": [provenance(plan.folder, prepared.computing)],
     }
+
+
+def group_of(store: Store) -> Group | None:
+    """How many models are trained together, as it was fixed when the run began."""
+    with unharmed(store.file):
+        return None if store.get("group") is None else Group(**store.get("group"))
 
 
 def check_plan(store: Store, folder: Path, plan: Plan) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -75,7 +76,7 @@ def run(
             indices = _remaining(store, plan, retry_failed)
             if indices:
                 with _noted(store):
-                    group = _group(store)
+                    group = resume.group_of(store)
                     roles = _roles(store, plan, crew, watch, retry_failed, group)
                     if store.get("rehearses"):
                         rehearsal = Rehearsal(store, plan, roles, crew, watch, group)
@@ -131,11 +132,6 @@ def _remaining(store: Store, plan: Plan, retry_failed: bool) -> list[int]:
     return [int(i) for i in np.setdiff1d(np.arange(plan.n_models), have)]
 
 
-def _group(store: Store) -> Group | None:
-    with unharmed(store.file):
-        return None if store.get("group") is None else Group(**store.get("group"))
-
-
 def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool, group: Group | None) -> Roles:
     """Which points are what: cut once, after ranking or a rehearsal where the plan asks for it, and stored."""
     arrays = store.arrays()
@@ -183,12 +179,8 @@ def _play(
     done, failed = (set(store.indices(state).tolist()) for state in ("done", "failed"))
     failed -= set(indices)
 
-    def lost(index: int, why: str) -> Outcome:
-        bits, pairs, seed = play.bits_and_pairs(plan, roles, index)
-        return Outcome(index, seed, bits, pairs, 0.0, error=why)
-
     def played(jobs: list[list[int]]) -> Iterator[Outcome]:
-        return results(crew, play.play, (roles, group), jobs, lost, watch.waiting)
+        return results(crew, play.play, (roles, group), jobs, partial(play.lost, plan, roles), watch.waiting)
 
     watch.started(Run.open(folder), len(indices))
     clock = Clock()
