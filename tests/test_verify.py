@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import stat
+from contextlib import closing
 
 import pytest
 from command_line import ask, told
@@ -134,6 +136,15 @@ def test_a_replay_by_the_command_line(tmp_path):
 
 
 # what somebody else may have put into a run directory
+
+
+@pytest.mark.parametrize("statement", ["ANALYZE", "VACUUM", "REINDEX", "PRAGMA optimize", "PRAGMA journal_mode = WAL"])
+def test_what_sqlite_does_by_itself_is_no_damage(run, statement):
+    before = eg.Run.open(run).signals()["loss"].tobytes()
+    with closing(sqlite3.connect(run / FILE, isolation_level=None)) as connection:
+        connection.execute(statement)
+    assert eg.verify(run).intact
+    assert eg.Run.open(run).signals()["loss"].tobytes() == before
 
 
 ENDLESS = (

@@ -118,6 +118,8 @@ _CHANNELS_OF_1 = """WITH first AS (SELECT * FROM {models} WHERE state = 'done' O
     SELECT 0 AS place, 'loss' AS name, 1 AS version, '<f8' AS dtype, '[' || (length(loss1) / 8) || ', 2]' AS shape
         FROM first
     UNION ALL SELECT 1, 'reference', 1, '<f8', '[' || (length(reference) / 8) || ']' FROM first"""
+# That of SQLite's ANALYZE, which some programs run on every file that they open.
+_STATISTICS = "CREATE TABLE sqlite_stat1(tbl,idx,stat)"
 # What an earlier schema may hold: the reader of a table of rows needs nothing that is computed.
 _PLAIN = re.compile(r"CREATE TABLE [^;]*")
 _COMPUTED = re.compile(r"\b(AS|GENERATED|VIRTUAL)\b", re.IGNORECASE)
@@ -129,7 +131,7 @@ def strange(connection: sqlite3.Connection, version: int) -> str | None:
     names = {table.name for table in TABLES}
     found = set()
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
-        if kind == "index" and sql is None and str(name).startswith("sqlite_autoindex_"):
+        if sql == _STATISTICS or (kind == "index" and sql is None and str(name).startswith("sqlite_autoindex_")):
             continue
         if version >= SEALS:
             known = kind == "table" and sql in ours
