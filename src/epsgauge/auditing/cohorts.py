@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from epsgauge.auditing.audit import Audit, audit_scores
-from epsgauge.auditing.beforehand import declaration_of
 from epsgauge.auditing.family import Family
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.facts import INDEPENDENT, NUMBER_FIXED, RULE_FIXED
@@ -92,13 +90,7 @@ class Cohorts:
         }
 
 
-def cohorts(
-    scores: Scores,
-    *,
-    seed: int | None = None,
-    declared: str | PathLike[str] | None = None,
-    **settings: Any,
-) -> Cohorts:
+def cohorts(scores: Scores, *, seed: int | None = None, **settings: Any) -> Cohorts:
     """Audit each group of a table by itself; `settings` are those of a plan's `[audit]` table.
 
     What verdicts and intervals may miss is divided by the number of groups, so that all of them hold together at the
@@ -114,12 +106,11 @@ def cohorts(
     names = sorted(set(scores.group.tolist()))
     if len(names) < 2:
         raise InvalidInput(f"cohorts need two groups or more, but all rows are of {names[0]!r}.")
-    before = None if declared is None else declaration_of(declared)
     audits = []
     for name in names:
         try:
             part = scores[np.asarray(scores.group == name, dtype=bool)]
-            audits.append(audit_scores(part, seed, before, settings, among=len(names)))
+            audits.append(audit_scores(part, seed, None, settings, among=len(names)))
         except InvalidInput as error:
             raise InvalidInput(f"group {name[:80]!r}: {error}") from None
     asked = 1.0 - (1.0 - audits[0].settings.level) * len(names)

@@ -95,7 +95,7 @@ def scores(
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
     if cohorts:
-        _by_cohorts(table, seed, declared, {**given, **rule}, options)
+        _by_cohorts(table, seed, {**given, **rule}, options)
         return
     found = audit_of(table, seed=seed, declared=declared, **given, **rule)
     if report is not None:
@@ -105,16 +105,16 @@ def scores(
     judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates)
 
 
-def _by_cohorts(
-    table: Scores, seed: int | None, declared: Path | None, settings: dict[str, Any], options: dict[str, Any]
-) -> None:
+def _by_cohorts(table: Scores, seed: int | None, settings: dict[str, Any], options: dict[str, Any]) -> None:
     from epsgauge.auditing.cohorts import cohorts
     from epsgauge.auditing.gate import gate_all
     from epsgauge.reporting.cohorts import show
 
     if options["report"] is not None:
         raise InvalidInput("a report shows one audit, but --cohorts makes several. Leave out --report, or use --json.")
-    found = cohorts(table, seed=seed, declared=declared, **settings)
+    if options["declared"] is not None:
+        raise InvalidInput("a declaration does not fix groups, so --cohorts cannot go with --declared. Leave out one.")
+    found = cohorts(table, seed=seed, **settings)
     each = [(f"group {cohort.name}", cohort.audit) for cohort in found.cohorts]
     limits = {name: options[name] for name in ("fail_above", "count_estimates")}
     said = gate_all(each, fail_on=kind_of(options["fail_on"]), **limits)

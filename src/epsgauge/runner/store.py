@@ -26,7 +26,7 @@ from epsgauge.runner import schema
 from epsgauge.runner.channels import VERSION, Layout
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import holder
-from epsgauge.runner.looks import read_looks
+from epsgauge.runner.looks import look_of, read_looks, row_of
 from epsgauge.runner.schema import (
     ARRAYS,
     CHANNELS,
@@ -154,7 +154,7 @@ class Store:
                 for each in declared:
                     self._add_declaration(each)
                 for look in read_looks(self.file.parent):
-                    database.append(LOOKS, _row_of(look))
+                    database.append(LOOKS, row_of(look))
 
     def close(self) -> None:
         """A store that is not written to is one plain file without a log beside it, wherever that can be had."""
@@ -237,7 +237,7 @@ class Store:
     def looks(self) -> list[dict[str, Any]]:
         """Every look at results that was logged, the oldest first."""
         with unharmed(self.file):
-            inside = [_look_of(row) for row in self._database.rows(LOOKS)]
+            inside = [look_of(row) for row in self._database.rows(LOOKS)]
         return [*(read_looks(self.file.parent) if self._database.version < DECLARES else ()), *inside]
 
     @classmethod
@@ -248,7 +248,7 @@ class Store:
             with closing(database.connection):
                 database.check_schema(SCHEMA)
                 with database.transaction():
-                    row = _row_of({"time": now(), **look})
+                    row = row_of({"time": now(), **look})
                     if database.version < SEALS:
                         schema.add_look_to_earlier(database.connection, row)
                     else:
@@ -433,23 +433,6 @@ class Store:
         return np.frombuffer(bytearray(blob) if isinstance(blob, bytes) else blob, dtype=kind).astype(
             kind.newbyteorder("="), copy=False
         )
-
-
-def _row_of(look: Mapping[str, Any]) -> tuple[Any, ...]:
-    """One that another version wrote may lack something."""
-    own = look.get("own")
-    texts, counts = (str(look.get(key, "")) for key in ("time", "kind")), (look.get(k) for k in ("n_done", "n_models"))
-    planned = look.get("as_planned")
-    numbers = (*(n if isinstance(n, int) else 0 for n in counts), None if planned is None else int(bool(planned)))
-    return (*texts, *numbers, json.dumps(own) if own else None)
-
-
-def _look_of(row: tuple[Any, ...]) -> dict[str, Any]:
-    """As it was logged: without what was not known."""
-    look = dict(zip(("time", "kind", "n_done", "n_models"), row[1:], strict=False))
-    planned, own = row[5:]
-    look |= {} if planned is None else {"as_planned": bool(planned)}
-    return look | ({"own": json.loads(own)} if own else {})
 
 
 def _blob(array: Floats | Ints, dtype: str) -> bytes:

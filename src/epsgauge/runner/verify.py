@@ -25,8 +25,8 @@ from epsgauge.stats.checks import whole
 
 # What no check of one directory can see.
 UNSEEN = (
-    "This finds accidents and edits, not forgery: anyone who knows how seals are computed can write a false store. To "
-    "rule that out, train models again: give the plan."
+    "This finds accidents and edits, not forgery: anyone who knows how seals are computed can write a false store. "
+    "Pass the plan to train some models again and compare them."
 )
 UNSEEN_BY_REPLAY = (
     "Models that were not trained again could still be forged by anyone who knows how seals are computed."
