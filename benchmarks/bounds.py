@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 
+import numpy as np
 from tallies import DELTA, Cells
 from timing import on_one_thread
 
@@ -18,9 +19,10 @@ from epsgauge.adjacency import ADJACENCIES
 from epsgauge.auditing.accounting import composed
 from epsgauge.bounds import exact
 from epsgauge.bounds.exact import Direction, Quantity, by_inversion, exact_lower_bound
-from epsgauge.bounds.gaussian import gaussian_bound
+from epsgauge.bounds.gaussian import gaussian_bound, of_gaussian
 from epsgauge.bounds.noise import eps_of_noise, noise_at_most
 from epsgauge.bounds.ordering import EpsOrdering
+from epsgauge.bounds.ranked import Ranked
 from epsgauge.bounds.regions import MuRegion
 from epsgauge.bounds.subsampled import curve
 from epsgauge.mechanisms.privacy import DPSGD
@@ -83,14 +85,16 @@ def heights_of_mu() -> None:
 
 
 def noise() -> None:
-    """Rates of 0.15 with a thousand trials of each kind: the bound, its ε, and the times of both and of one curve."""
-    cells = {"tp": 850, "tn": 850, "fp": 150, "fn": 150}
+    """Wrong guesses as of 2,000 normal scores 2 apart: the bound, its ε, and the times of both and of one curve."""
+    share = np.append(0, np.cumsum(Ranked.of(np.zeros(2000, bool)).sizes)) / 2000
+    wrong = np.diff(np.round(2000 * of_gaussian(2.0)(share)).astype(int))
+    guesses = Ranked(tuple(np.diff(np.round(2000 * share)).astype(int).tolist()), tuple(wrong.tolist()))
     print("rate, noise, steps, adjacency     noise    ε at δ   bound, s    ε, s   curve, ms   dp-accounting, ms")
     for rate, sigma, steps in TRAININGS:
         for adjacency in ADJACENCIES:
             privacy, spent = DPSGD(rate, sigma, steps), []
             for job in (
-                lambda p=privacy, a=adjacency: noise_at_most(eg.Tally(**cells), p, adjacency=a, level=LEVEL),
+                lambda p=privacy, a=adjacency: noise_at_most(guesses, p, adjacency=a, level=LEVEL),
                 lambda p=privacy, a=adjacency: eps_of_noise(p.noise_multiplier, p, delta=DELTA, adjacency=a),
                 lambda p=privacy, a=adjacency: curve(p, a),
                 lambda p=privacy, a=adjacency: composed(p, a, width=min(0.01, 0.075 / p.steps**0.5)),

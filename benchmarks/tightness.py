@@ -208,7 +208,8 @@ def ideals(
     for seed in range(FIRST_SEED, FIRST_SEED + runs):
         judged = judge(ideal_scores(privacy, adjacency, n, seed), choice, delta=DELTA)
         evidence = replace(Evidence(judged, privacy=privacy), counting=Counting(delta=DELTA, level=LEVEL))
-        out.append(Shown(METHODS[method].lower_bound(evidence, delta=DELTA, level=LEVEL), _apart(judged)))
+        form = METHODS[method].form(evidence, by_mu=True)
+        out.append(Shown(form.lower_bound(evidence, delta=DELTA, level=LEVEL), _apart(judged)))
     return tuple(out)
 
 

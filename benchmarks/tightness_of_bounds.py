@@ -21,7 +21,7 @@ from scipy import special
 from timing import on_one_thread
 
 from epsgauge.bounds.guesses import Guessed, Guesses, surest_right
-from epsgauge.bounds.one_run import one_run_fdp_mu
+from epsgauge.bounds.one_run import one_run_fdp_mu, published_mu
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
@@ -151,7 +151,12 @@ def of_one_model(draw: Draw) -> dict[str, float]:
     table = _pairs(draw)
     ours = _ours(table, SplitPairs(default_fit_pairs(len(table))), {INDEPENDENT, MODELS_INDEPENDENT})
     whole = _counted(Evidence(judge(table, Given(0.0), delta=DELTA)), "one-run", by_mu=True, guessed="top")
-    return {**ours, f"one-run {OF_MU}, all canaries judged": _bound("one-run", whole, by_mu=True)}
+    published = float(region.gaussian_eps(published_mu(whole.guesses, level=LEVEL), delta=DELTA))
+    return {
+        **ours,
+        f"one-run {OF_MU}, all canaries judged": _bound("one-run", whole, by_mu=True),
+        f"the same by the published recursion {OF_MU}": published,
+    }
 
 
 def of_samples_split(draw: Draw) -> dict[str, Floats]:

@@ -134,7 +134,7 @@ def test_a_rule_judged_on_its_own_data_is_an_estimate(whole):
     assert all("chosen on the data that it is judged on" in row.note for row in others)
     assert (proven.method, proven.promise) == ("simultaneous", "guaranteed")
     assert proven.note == "of the 150 highest scores, guessed b = 1"
-    assert a.verdict.method == "simultaneous"
+    assert a.verdict.method == "weighted"
     late = audit_run(whole, {"rule": "same-data"})  # which was not declared
     assert {row.promise for row in late.rows} == {"estimate"}
     assert "only an estimate" in late.verdict.sentence

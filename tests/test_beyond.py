@@ -177,7 +177,7 @@ def test_dependence_within_a_model_widens_the_posterior():
 
 
 def test_a_rule_chosen_on_the_same_data_has_its_own_bound(tmp_path):
-    declared = plan(Breaks(3.0), n_models=120, audit={"rule": "same-data"})
+    declared = plan(Breaks(3.0), n_models=120, audit={"rule": "same-data", "verdict_method": "simultaneous"})
     done = played(declared, tmp_path / "a")
     a = audit_run(done)
     assert (a.verdict.method, a.verdict.promise) == ("simultaneous", "guaranteed")

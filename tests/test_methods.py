@@ -194,4 +194,4 @@ def test_one_method_judges_whatever_is_asked(rule):
             asked = Asked(rule, pairs, by_mu, False, coins, failing, says, of_dpsgd)
             judges = [name for name, method in METHODS.items() if method.judges(asked)]
             assert len(judges) == 1, (asked, judges)
-            assert (judges == ["curve"]) == (of_dpsgd and pairs == 1 and not by_mu and rule in ("split", "given"))
+            assert (judges == ["curve"]) == (of_dpsgd and pairs == 1 and not by_mu and rule != "split-pairs")

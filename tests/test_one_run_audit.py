@@ -9,7 +9,7 @@ from tiny_runs import pairs_plan, played
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.forecast import forecast
 from epsgauge.auditing.live import Live
-from epsgauge.bounds.gaussian import gaussian_bound
+from epsgauge.bounds.gaussian import gaussian_bound, ranked_mu
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.one_run import one_run_fdp_eps, one_run_fdp_mu
 from epsgauge.bounds.pooled import pooled_bound
@@ -259,8 +259,25 @@ def test_a_claim_of_mu_is_judged_in_mu_for_many_pairs():
     assert v.claim.eps == region.gaussian_eps(9.0, delta=1e-5)
 
 
-def test_a_claim_of_mu_is_judged_exactly_for_one_pair_a_model():
+def test_a_claim_of_mu_is_judged_by_ranks_where_bits_are_coins():
     scores = one_model(models=1200)
+    a = audit(scores, claimed_mu=0.5, **MU)
+    v, row = a.verdict, a["gaussian"]
+    assert (v.method, v.kind, v.promise) == ("gaussian", "violation", "guaranteed")
+    assert v.mu == ranked_mu(a.evidence.whole.ranked, level=0.99) > 0.5
+    assert v.tally.n_samples == 1200 > len(a.judged.judged)
+    assert v.assumptions == (INDEPENDENT, FAIR_BITS, NUMBER_FIXED)
+    assert row.low == region.gaussian_eps(ranked_mu(a.evidence.whole.ranked, level=0.95), delta=1e-5)
+    assert row.note.startswith("ε under Gaussian DP, of μ of at least ")
+    assert v.bound < v.largest
+    assert 0 < v.detectable < v.largest
+    assert audit(scores, claimed_mu=0.5, rule="same-data", **MU).verdict.mu == v.mu
+    few = audit(scores[:24], claimed_mu=3.0, **MU).verdict
+    assert (few.kind, few.needed > 24) == ("underpowered", True)
+
+
+def test_a_claim_of_mu_is_judged_exactly_for_one_pair_a_model():
+    scores = replace(one_model(models=1200), bits="unknown")
     a = audit(scores, claimed_mu=0.5, **MU)
     v = a.verdict
     assert (v.method, v.kind, v.promise) == ("gaussian", "violation", "guaranteed")

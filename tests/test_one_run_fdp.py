@@ -6,13 +6,21 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import linprog
-from worst_case import most_right
+from worst_case import most_right, most_won
 
 import epsgauge as eg
-from epsgauge.bounds.guesses import Guesses
-from epsgauge.bounds.one_run import eps_delta_inverse, gaussian_inverse, one_run_fdp_eps, one_run_fdp_mu, refutes
+from epsgauge.bounds.guesses import Guesses, surest_right
+from epsgauge.bounds.one_run import (
+    eps_delta_inverse,
+    gaussian_inverse,
+    one_run_fdp_eps,
+    one_run_fdp_mu,
+    published_mu,
+    refutes,
+)
 from epsgauge.bounds.pooled import pooled_bound
-from epsgauge.stats.region import gaussian_eps
+from epsgauge.bounds.priced import priced_mu, tail_without_delta
+from epsgauge.stats.region import gaussian_delta, gaussian_eps
 
 
 @pytest.mark.parametrize(
@@ -29,8 +37,9 @@ from epsgauge.stats.region import gaussian_eps
 )
 def test_another_implementation_says_the_same(right, guesses, bits, eps):
     """jax-privacy 2.0.0, one run with f-DP, significance 0.05, δ = 1e-5; it stops within 1e-6."""
-    mu = one_run_fdp_mu(Guesses(right, guesses, bits), level=0.95)
+    mu = published_mu(Guesses(right, guesses, bits), level=0.95)
     assert float(gaussian_eps(mu, delta=1e-5)) == pytest.approx(eps, abs=2e-6)
+    assert one_run_fdp_mu(Guesses(right, guesses, bits), level=0.95) >= mu
 
 
 def largest_tail(guesses, lines):
@@ -112,6 +121,83 @@ def test_coverage_of_one_noise_for_all_bits():
     ones = rng.integers(0, 2, (runs, n)).sum(axis=1)
     right = np.where(ones + rng.normal(0, 1 / mu, runs) >= n / 2, ones, n - ones)
     assert np.mean(bounds[right] > mu) <= 0.2 + 3 * math.sqrt(0.16 / runs)
+
+
+# All sets of counts, by prices
+
+
+def most_of_all(guesses, eps, deltas):
+    """sup Pr[K ≥ v] by linear programming over all laws of K: Σ (a Pr[a] − e^ε (r − a + 1) Pr[a − 1])₊ ≤ N δ(ε)."""
+    r, v, k = guesses.n_guesses, guesses.n_right, len(eps)
+    n = guesses.n_bits / (1 if guesses.sides == "both" else 2)
+    rows = []
+    for j, e in enumerate(eps):
+        for a in range(1, r + 1):
+            row = np.zeros(r + 1 + k * r)
+            row[a], row[a - 1], row[r + 1 + j * r + a - 1] = a, -math.exp(e) * (r - a + 1), -1.0
+            rows.append(row)
+    for j in range(k):
+        row = np.zeros(r + 1 + k * r)
+        row[r + 1 + j * r : r + 1 + (j + 1) * r] = 1.0
+        rows.append(row)
+    gain, one = np.zeros(r + 1 + k * r), np.zeros((1, r + 1 + k * r))
+    gain[v : r + 1], one[0, : r + 1] = -1.0, 1.0
+    limits = np.concatenate([np.zeros(k * r), n * np.asarray(deltas)])
+    return -linprog(gain, A_ub=np.array(rows), b_ub=limits, A_eq=one, b_eq=[1.0]).fun
+
+
+def test_no_prices_prove_what_is_not_so():
+    """Of any prices, good or bad, the limit is above the largest tail of all laws."""
+    rng, near = np.random.default_rng(0), 0
+    for _ in range(80):
+        r = int(rng.integers(2, 16))
+        said = Guesses(int(rng.integers(r // 2 + 1, r + 1)), r, r + int(rng.integers(0, 40)), sides="both")
+        mu, eps = float(rng.uniform(0.3, 1.5)), np.sort(rng.uniform(0.05, 4.0, 4))
+        deltas = gaussian_delta(eps, mu=mu)
+        prices = rng.exponential(0.2, 4) * (rng.random(4) < 0.7)
+        limit = tail_without_delta(said, eps, prices) + said.n_bits * prices @ deltas
+        largest = most_of_all(said, eps, deltas)
+        assert limit >= largest - 1e-7
+        near += limit < 1
+    assert near > 5
+
+
+def test_the_best_prices_reach_it():
+    for right, r, n in ((17, 20, 60), (13, 14, 200), (30, 40, 40)):
+        said = Guesses(right, r, n)
+        start = published_mu(said, level=0.9)
+        found = priced_mu(said, alpha=0.1, start=start)
+        assert found >= start
+        eps = np.linspace(0.05, 6.0, 40)
+        below, above = (most_of_all(said, eps, gaussian_delta(eps, mu=m)) for m in (found, found + 0.02))
+        assert below <= 0.1 + 1e-3 < above
+
+
+@pytest.mark.parametrize("n_guesses", [2, 3])
+def test_no_mechanism_of_three_bits_beats_all_laws_of_counts(n_guesses):
+    """Against linear programs over every mechanism with this curve; three points of it are enough to be another one."""
+    mu, eps = 0.8, [0.2, 0.8, 1.6]
+    curve = [(e, float(gaussian_delta(e, mu=mu))) for e in eps]
+    for v in range(1, n_guesses + 1):
+
+        def wins(bits, said, v=v):
+            return sum(b == s for b, s in zip(bits, said, strict=True)) >= v
+
+        worst = most_won(3, wins, curve=curve, n_guesses=n_guesses)
+        bound = most_of_all(Guesses(v, n_guesses, 3), eps, [d for _, d in curve])
+        assert worst <= bound + 1e-7
+
+
+def test_with_many_bits_it_shows_more_than_the_published_bound():
+    """The 632 surest guesses of 100,000 whose scores are N(b, 1); ε is 4.38."""
+    rng, gained = np.random.default_rng(4), []
+    for _ in range(5):
+        bits = rng.integers(0, 2, 100_000)
+        right = surest_right(rng.normal(bits, 1.0), bits, threshold=0.5)
+        said = Guesses(int(right[632]), 632, 100_000)
+        gained.append(gaussian_eps([f(said, level=0.95) for f in (published_mu, one_run_fdp_mu)], delta=1e-5))
+    before, after = np.mean(gained, axis=0)
+    assert 3.0 < before < after - 0.03 < 4.3
 
 
 def test_guesses_of_one_value_say_more():

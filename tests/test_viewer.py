@@ -481,7 +481,7 @@ CLAIM = {"claimed_eps": 1.0, "claimed_delta": 1e-3, "claimed_adjacency": "substi
 MU = {"claimed_mu": 1.0, "claimed_adjacency": "substitute"}
 CASES = {
     "split": (1, None, CLAIM, "weighted"),
-    "same-data": (1, None, {"rule": "same-data"}, "simultaneous"),
+    "same-data": (1, None, {"rule": "same-data"}, "weighted"),
     "unfinished": (1, 22, {}, "anytime"),
     "several": (2, None, {}, "weighted"),
     "pooled": (2, None, {"verdict_method": "pooled"}, "pooled"),

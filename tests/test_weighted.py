@@ -85,19 +85,20 @@ def exact_tails(table, eps):
     (n, fit_right, fit_wrong), q = columns(table), np.exp(eps) / (1 + np.exp(eps))
     wrong = outcomes(n)
 
-    def mean_ratio(right, of):
-        fit = (right ** fit_right[of] * (1 - right) ** fit_wrong[of]).prod(axis=1)
+    def mean_ratio(right, of, beforehand):
+        fit = beforehand * (right ** fit_right[of] * (1 - right) ** fit_wrong[of]).prod(axis=1)
         kept = fit > fit.max() * np.exp(-9)
         ratio = np.zeros(len(wrong))
         for row, weight in zip(right[kept], fit[kept] / fit[kept].sum(), strict=True):
             surer = np.maximum(row, q)
             w = wrong[:, of]
             ratio += weight * ((surer / q) ** (n[of] - w) * ((1 - surer) / (1 - q)) ** w).prod(axis=1)
-        return ratio, fit.mean()
+        return ratio, fit.sum()
 
-    both, as_both = mean_ratio(of_both_sides(), slice(None))
+    # of each of nine means, two shapes that all models show, and eight that some show
+    both, as_both = mean_ratio(of_both_sides(), slice(None), np.tile([3.0] * 2 + [1.0] * 8, 9) / (9 * 14))
     (ones, as_ones), (zeros, as_zeros) = (
-        mean_ratio(of_one_side(), of) for of in (slice(0, ZERO), slice(ZERO, 2 * ZERO))
+        mean_ratio(of_one_side(), of, 1 / len(of_one_side())) for of in (slice(0, ZERO), slice(ZERO, 2 * ZERO))
     )
     ratio = (as_both * both + as_ones * as_zeros * ones * zeros) / (as_both + as_ones * as_zeros)
     mass = chances(wrong, n, eps)
@@ -601,42 +602,54 @@ def test_judged_bits_say_nothing_beforehand():
 
 
 @pytest.mark.parametrize(("choice", "n_fit"), [(Split(30), 120), (SplitPairs(1), 120)])
-def test_rows_that_are_set_apart_are_not_judged(choice, n_fit):
-    evidence = Evidence(judge(table(pairs=4), choice, delta=0.0))
-    fit = evidence.judged.fit
-    assert len(fit) == n_fit
-    assert evidence.classed.n.sum() == evidence.n_bits == 480 - n_fit
-    other = replace(evidence.judged, fit=replace(fit, bit=1 - fit.bit))
-    turned = replace(evidence, judged=other).classed
-    assert np.array_equal(turned.wrong, evidence.classed.wrong)
-    assert turned != evidence.classed
-    assert turned.log_weights != evidence.classed.log_weights
+def test_rows_that_chose_the_rule_are_judged_too_and_say_nothing_beforehand(choice, n_fit):
+    """It needs no rule, so it does not matter who chose one."""
+    scores = table(pairs=4)
+    evidence = Evidence(judge(scores, choice, delta=0.0))
+    assert (len(evidence.judged.fit), evidence.n_bits, evidence.whole.n_bits) == (n_fit, 480 - n_fit, 480)
+    assert evidence.whole.classed == classed(scores.score, scores.bit, *EMPTY)
+    assert WEIGHTED.rests_on(evidence).tally.n_samples == 480
+    alone = Evidence(judge(scores, Given(0.3), delta=0.0))
+    assert alone.whole is alone
+    bounds = {WEIGHTED.lower_bound(e, delta=1e-5, level=0.95) for e in (evidence, alone, evidence.at(5.0))}
+    assert len(bounds) == 1
 
 
-def test_the_threshold_does_not_matter():
+def test_models_that_failed_while_they_were_to_choose_count_as_bits():
+    """One that came too late is not judged either, although it chose."""
+    evidence = Evidence(judge(table(), Split(20), delta=0.0), failed_apart=(Failed(3, np.array([1])),))
+    assert 3 in evidence.judged.fit.model
+    assert 3 not in evidence.whole.scores.model
+    assert (evidence.whole.n_bits, len(evidence.whole.scores)) == (120, 119)
+    both = replace(evidence, failed=(Failed(3, np.array([0, 1])),))
+    assert [f.bits.tolist() for f in both.whole.failed] == [[1, 0, 1]]
+
+
+def test_a_perfect_attack_on_the_same_rows():
     evidence = Evidence(judge(table(), Split(20), delta=0.0))
-    assert evidence.at(5.0).classed is evidence.classed
-    perfect = evidence.perfect.classed
+    perfect = evidence.perfect.whole.classed
     assert perfect.wrong.sum() == 0
-    assert perfect.n.sum() == evidence.classed.n.sum()
+    assert perfect.n.sum() == evidence.whole.classed.n.sum()
 
 
 # The method
 
 
 @pytest.mark.parametrize("pairs", [1, 4])
-@pytest.mark.parametrize("rule", ["split", "given", "split-pairs"])
+@pytest.mark.parametrize("rule", ["split", "given", "split-pairs", "same-data"])
 def test_it_judges_coins(rule, pairs):
     assert default_method(Asked(rule, pairs, by_mu=False)) is WEIGHTED
     assert default_method(Asked(rule, pairs, by_mu=False, coins=False)) is not WEIGHTED
     assert default_method(Asked(rule, pairs, by_mu=True)) is not WEIGHTED
-    assert default_method(Asked("same-data", pairs, by_mu=False)) is not WEIGHTED
+    if rule == "same-data":
+        return
     asked = Asked(rule, pairs, by_mu=False, says_which=True)  # which guesses count, if several are pooled
     assert (default_method(asked) is METHODS["pooled"]) == asked.judges_several
 
 
 @pytest.mark.parametrize(
-    ("pairs", "settings"), [(1, {}), (4, {"rule": "given", "threshold": 1.0}), (4, {"rule": "split-pairs"})]
+    ("pairs", "settings"),
+    [(1, {}), (4, {"rule": "given", "threshold": 1.0}), (4, {"rule": "split-pairs"}), (1, {"rule": "same-data"})],
 )
 def test_an_audit_of_coins_rests_on_it(pairs, settings):
     found = eg.audit(table(80, pairs), delta=1e-5, **settings)

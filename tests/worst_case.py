@@ -31,25 +31,31 @@ def most_right(n_bits, needed, *, eps, delta):
     return -linprog(gain, A_ub=np.array(rows), b_ub=bounds, A_eq=one, b_eq=[1.0]).fun
 
 
-def most_won(n_bits, wins, *, eps, delta):
-    """sup Pr[wins(bits, output)] over every mechanism from bits to outputs in {0, 1, None}: no symmetry is assumed."""
+def most_won(n_bits, wins, *, eps=0.0, delta=0.0, curve=None, n_guesses=None):
+    """sup Pr[wins(bits, output)] over every mechanism from bits to outputs in {0, 1, None}: no symmetry is assumed.
+
+    It is (ε, δ)-DP, or for every (ε, δ) of a curve; with `n_guesses` it guesses just so many bits.
+    """
     inputs = list(itertools.product((0, 1), repeat=n_bits))
     outputs = list(itertools.product((0, 1, None), repeat=n_bits))
-    pairs = [(s, x) for s in inputs for x in inputs if sum(a != b for a, b in zip(s, x, strict=True)) == 1]
+    if n_guesses is not None:
+        outputs = [t for t in outputs if n_bits - t.count(None) == n_guesses]
+    flips = [(s, x) for s in inputs for x in inputs if sum(a != b for a, b in zip(s, x, strict=True)) == 1]
+    pairs = [(s, x, e, d) for s, x in flips for e, d in (curve or [(eps, delta)])]
     place = {(s, t): i for i, (s, t) in enumerate(itertools.product(inputs, outputs))}
     n, width = len(place), len(place) + len(pairs) * len(outputs)
     rows, bounds = [], []
-    for k, (s, x) in enumerate(pairs):
+    for k, (s, x, e, d) in enumerate(pairs):
         total = np.zeros(width)
         for j, t in enumerate(outputs):
             failing = n + k * len(outputs) + j
             row = np.zeros(width)
-            row[place[s, t]], row[place[x, t]], row[failing] = 1.0, -math.exp(eps), -1.0
+            row[place[s, t]], row[place[x, t]], row[failing] = 1.0, -math.exp(e), -1.0
             total[failing] = 1.0
             rows.append(row)
             bounds.append(0.0)
         rows.append(total)
-        bounds.append(delta)
+        bounds.append(d)
     sums = np.zeros((len(inputs), width))
     gain = np.zeros(width)
     for (s, t), i in place.items():

@@ -118,9 +118,11 @@ def best_attack(privacy: DPSGD, adjacency: Adjacency) -> Known:
     share = (np.arange(DRAWN) + 0.5) / DRAWN
     fpr = np.concatenate([[0.0], np.geomspace(SMALLEST, 1.0, DRAWN)])
     if privacy.sample_rate == 1:
-        tpr = special.ndtr(special.ndtri(fpr) + 1.0 / one_gaussian(privacy, adjacency).sigma)
+        tpr = special.ndtr(special.ndtri(fpr) + one_gaussian(privacy, adjacency).mu)
     else:
-        tpr = 1.0 - curve(privacy, adjacency).least(fpr)
+        eps, delta = curve(privacy, adjacency)
+        grow, shown = np.exp(eps)[:, None], delta[:, None]
+        tpr = np.minimum(shown + grow * fpr, 1.0 - (1.0 - shown - fpr) / grow).min(axis=0).clip(0.0, 1.0)
     just = np.concatenate([share, np.interp(share, np.maximum.accumulate(tpr), fpr)])
     score = -special.ndtri(np.clip(just, SMALLEST, 1.0 - SMALLEST))
     bit = np.repeat([0, 1], DRAWN)

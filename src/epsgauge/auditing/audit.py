@@ -19,7 +19,7 @@ from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_tim
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
 from epsgauge.auditing.verdict import Verdict, verdict
-from epsgauge.bounds.noise import EffectiveNoise, effective_noise
+from epsgauge.bounds.noise import EffectiveNoise
 from epsgauge.declaration import Declaration
 from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
@@ -104,22 +104,18 @@ class Audit(Reading, Printed):
     def effective_noise(self) -> EffectiveNoise:
         """The noise that DP-SGD can have had at most, by its whole trade-off curve, at the verdict's level.
 
-        It rests on one pair per model, with the threshold that the method `curve` picks, which judges by it.
+        It rests on one pair per model, as the method `curve` does, which judges by it.
         """
         if not isinstance(self.privacy, DPSGD):
             raise InvalidInput(
                 "an effective noise is that of DP-SGD, but this audit knows of none. Audit a run whose trainer says "
                 "what it promises as eg.DPSGD."
             )
-        found = effective_noise(
-            OF_NOISE.rests_on(self.evidence).tally,
-            self.privacy,
-            adjacency=self.adjacency,
-            level=self.settings.verdict_level,
-        )
+        level, claimed = self.settings.verdict_level, float(self.privacy.noise_multiplier)
+        at_most = OF_NOISE.noise(self.evidence, level=level)
         facts = replace(self.facts, level_declared=True)  # its level is the verdict's
         kept = left(OF_NOISE, facts, self.evidence, form=OF_NOISE)
-        return replace(found, promise=kept.promise)
+        return EffectiveNoise(claimed, at_most, claimed >= at_most, level, self.adjacency, kept.promise)
 
     def __repr__(self) -> str:
         return f"<Audit of {plain(self.name)}: {self.verdict.brief}>"

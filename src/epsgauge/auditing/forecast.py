@@ -63,7 +63,10 @@ def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> 
     stated = settings.claimed_adjacency is not None
     unknown = trial is None and run is None and not plan.trainer.built_in and not stated and not plan.control
     counting = Counting(settings.pooled_guesses, settings.pooled_number)
-    evidence = replace(Evidence.ideal(n_judged, m_judged, counting, plan.game.adjacency), privacy=privacy)
+
+    def ideal(n_models: int, pairs: int) -> Evidence:
+        return replace(Evidence.ideal(n_models, pairs, counting, plan.game.adjacency), privacy=privacy)
+
     wanted, warnings = METHODS.get(settings.verdict_method or ""), list(found.notes)
     if wanted is not None and wanted.of_dpsgd and (unknown or plan.control):
         said = f"What {wanted.label} can show is known to your code alone: --try imports it. Shown is another."
@@ -76,7 +79,10 @@ def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> 
         asked = settings.asked(m, failing=n_models * m * settings.delta, privacy=privacy)
         return (wanted or default_method(asked)).form(evidence, by_mu=settings.by_mu)
 
+    evidence = ideal(n_judged, m_judged)
     method = judge_of(plan.n_models, evidence)
+    if not method.needs_rule:
+        evidence = ideal(plan.n_models, m)
     largest = method.lower_bound(evidence, delta=found.delta, level=settings.verdict_level)
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
     if claim is not None and largest <= claim:
@@ -147,6 +153,8 @@ def _apart(plan: Plan) -> int:
 def _counted(settings: AuditSettings, method: Method, evidence: Evidence) -> str:
     if method.guesses(evidence) is not None and settings.pooled_number is not None:
         return f"{settings.pooled_number} guesses"
+    if method.one_pair:
+        return "one guess per model"
     n, one_each = (int(t.tally.n_samples) for t in (method.rests_on(evidence), evidence.one_each))
     return "every guess" if method.guesses(evidence) is not None or n > one_each else "one guess per model"
 

@@ -67,13 +67,18 @@ def in_time(run: Run, signals: Signals, cut: int) -> tuple[Signals, Signals]:
 def evidence_of(run: Run, judged: Judged, cut: int, late: Signals | None = None) -> Evidence:
     """What is missing in a run is neither done nor failed; while a model that chooses the rule is, none counts."""
     chose = judged.choice.fit_pairs if isinstance(judged.choice, SplitPairs) else 0
-    bits = {f.index: f.bits for f in run.failed if f.index >= cut}
+    bits = {f.index: f.bits for f in run.failed}
     if late is not None:
         bits |= dict(zip(late.models.tolist(), late.bits, strict=True))
-    failed = tuple(Failed(index, bits[index][chose:]) for index in sorted(bits))
+    failed = tuple(Failed(index, bits[index][chose:]) for index in sorted(bits) if index >= cut)
+    again = np.isin(judged.fit.model, run.retried_after_look)
+    apart = {index: bits[index][: chose or None] for index in bits if chose or index < cut}
+    apart |= {int(i): judged.fit.bit[judged.fit.model == i] for i in np.unique(judged.fit.model[again]) if i < cut}
+    failed_apart = tuple(Failed(index, apart[index]) for index in sorted(apart))
     missing = np.setdiff1d(np.arange(run.plan.n_models), np.union1d(run.done, run.failed_models))
     end = float(missing[0]) if len(missing) else math.inf
-    return Evidence(judged, failed, 0.0 if isinstance(judged.choice, Split) and end < cut else end, run.privacy)
+    end = 0.0 if isinstance(judged.choice, Split) and end < cut else end
+    return Evidence(judged, failed, failed_apart, end, run.privacy)
 
 
 def choice_of(

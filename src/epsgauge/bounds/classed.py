@@ -15,13 +15,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from epsgauge.bounds.shapes import EDGES, classes, of_both_sides, of_one_side, places
+from epsgauge.bounds.shapes import EDGES, beforehand, classes, of_both_sides, of_one_side, places
 from epsgauge.stats.arrays import Floats, Ints
 
 UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are left out
 # So many guesses of a side are never read, nor this times the square root of all that it has.
-FEWEST, ROOT = 20, 2.0
-HEDGE = 0.2  # the weight of what was likely before any class was read
+FEWEST, ROOT = 20, 1.5
+HEDGE = 0.05  # the weight of what was likely before any class was read
 T = TypeVar("T", float, Floats)
 
 UP, DOWN, BOTH = slice(0, len(EDGES)), slice(len(EDGES), 2 * len(EDGES)), slice(0, 2 * len(EDGES))
@@ -37,10 +37,9 @@ class Prior:
     log_total: float  # how likely those bits are by all shapes
 
     @classmethod
-    def of(cls, columns: slice, right: Floats, fit_right: Ints, fit_wrong: Ints) -> Prior:
-        """From equal weights, and so many right and wrong guesses about rows that are set apart."""
-        flat = cls(columns, right, np.full(len(right), -math.log(len(right))), 0.0)
-        found = flat.after(fit_right, fit_wrong)
+    def of(cls, columns: slice, right: Floats, weight: Floats, fit_right: Ints, fit_wrong: Ints) -> Prior:
+        """From weights that sum to 1, and so many right and wrong guesses about rows that are set apart."""
+        found = cls(columns, right, np.log(weight), 0.0).after(fit_right, fit_wrong)
         kept = found.log_weight > found.log_weight.max() - UNLIKELY
         log_weight = found.log_weight[kept]
         return replace(found, right=right[kept], log_weight=log_weight - np.logaddexp.reduce(log_weight))
@@ -69,8 +68,9 @@ class Classed:
 
     @classmethod
     def of(cls, n: Ints, wrong: Ints, fit_right: Ints, fit_wrong: Ints) -> Classed:
-        up, down = (Prior.of(side, of_one_side(), fit_right, fit_wrong) for side in (UP, DOWN))
-        return cls(n, wrong, Prior.of(BOTH, of_both_sides(), fit_right, fit_wrong), (up, down))
+        even = np.full(len(of_one_side()), 1.0 / len(of_one_side()))
+        up, down = (Prior.of(side, of_one_side(), even, fit_right, fit_wrong) for side in (UP, DOWN))
+        return cls(n, wrong, Prior.of(BOTH, of_both_sides(), beforehand(), fit_right, fit_wrong), (up, down))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Classed) and self._content == other._content

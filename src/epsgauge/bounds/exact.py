@@ -141,11 +141,7 @@ class Inversion:
         return improbable(self.tail, self.region(theta), self.plausible, self.most)
 
     def likely_refutes(self, theta: float) -> bool:
-        return self.excess(theta) <= 0
-
-    def excess(self, theta: float) -> float:
-        """How much more probable the tail seems to be than it may be, as a logarithm."""
-        return float(np.log(max(seen(self.tail, self.region(theta), self.plausible), 1e-300) / self.most))
+        return seen(self.tail, self.region(theta), self.plausible) <= self.most
 
 
 def inversion_of(

@@ -1,12 +1,16 @@
-"""Lower bounds for μ of Gaussian DP from two rates, and the ε that they are worth (Nasr et al. 2023)."""
+"""Lower bounds for μ of Gaussian DP, from two rates (Nasr et al. 2023) or from guesses in the order of their ranks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
+
+import numpy as np
 
 from epsgauge.bounds.exact import Direction, Quantity, by_inversion, by_rectangle
 from epsgauge.bounds.ordering import MuOrdering
+from epsgauge.bounds.ranked import NO_LEAK, LeastWrong, Ranked, last_refuted
 from epsgauge.bounds.regions import MuRegion
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks, region
@@ -14,6 +18,10 @@ from epsgauge.stats.families import Mu
 from epsgauge.stats.tally import Tally
 
 Method = Literal["exact", "clopper-pearson"]
+# The grid of μ, which is fixed beforehand, and its end.
+STEP, POINTS = 0.005, 20_000
+# A curve is drawn by so many lines, for losses up to this many standard deviations; and their rounding, with room.
+LINES, REACH, ROUNDING = 400, 9.0, 1e-13
 MU = Quantity(ordering=MuOrdering, region=MuRegion, family=Mu())
 
 
@@ -52,3 +60,26 @@ def gaussian_bound(
     else:
         mu = by_rectangle(tally, MU.family, alpha=alpha, direction=direction)
     return GaussianBound(mu, float(region.gaussian_eps(mu, delta=d)), d, level, method)
+
+
+@lru_cache(maxsize=256)
+def ranked_mu(guesses: Ranked, *, level: float) -> float:
+    """The largest μ of a grid that guesses about independent models refute, for bits that are fair coins; else 0.
+
+    >>> round(ranked_mu(Ranked((50, 50, 100), (5, 10, 60)), level=0.95), 3)
+    0.69
+    """
+    near = round(guesses.mu_nearby / STEP)
+    found = last_refuted(guesses, _of_point, POINTS, alpha=1.0 - checks.level(level), near=near)
+    return 0.0 if found is None else found * STEP
+
+
+def of_gaussian(mu: float) -> LeastWrong:
+    """How many of the surest guesses are wrong at least under μ-Gaussian DP."""
+    eps = np.linspace(0.0, 0.5 * mu * mu + REACH * mu, LINES)
+    return LeastWrong.of(eps, np.asarray(region.gaussian_delta(eps, mu=mu)) + ROUNDING)
+
+
+@lru_cache(maxsize=1024)
+def _of_point(number: int) -> LeastWrong:
+    return NO_LEAK if number == 0 else of_gaussian(number * STEP)

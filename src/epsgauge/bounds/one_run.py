@@ -3,17 +3,20 @@
 With exactly r guesses of N bits, K of them right, every f-DP mechanism has for each i
 E[K; K > i]/N ≤ 1 − f(E[r − K; K ≥ i]/N)   (Mahloujifar, Melis and Chaudhuri 2024, Theorem 3.1, for upper sets).
 From a tail Pr[K ≥ v] = 1 − level these inequalities demand more and more mass below v; where they demand more than
-there is, the tail must be smaller and f is refuted (docs/guarantees.md has the proof).
+there is, the tail must be smaller and f is refuted (docs/guarantees.md has the proof). What all other sets of counts
+demand as well is in `priced`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 from scipy import special
 
 from epsgauge.bounds.guesses import Guesses
+from epsgauge.bounds.priced import priced_mu
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 
@@ -60,11 +63,22 @@ def one_run_fdp_eps(guesses: Guesses, *, delta: float, level: float) -> float:
     return _largest(_checked(guesses), lambda eps: eps_delta_inverse(eps, d), 1.0 - guesses.level(level))
 
 
+@lru_cache(maxsize=256)
 def one_run_fdp_mu(guesses: Guesses, *, level: float) -> float:
     """The largest μ that the guesses refute, under Gaussian DP; `region.gaussian_eps` turns it into ε at a δ.
 
-    >>> round(one_run_fdp_mu(Guesses(1200, 2000, 2000), level=0.95), 3)
-    0.171
+    >>> round(one_run_fdp_mu(Guesses(960, 1000, 100_000), level=0.95), 3)
+    0.81
+    """
+    start = published_mu(guesses, level=level)
+    return priced_mu(guesses, alpha=1.0 - guesses.level(level), start=start) if start > 0 else 0.0
+
+
+def published_mu(guesses: Guesses, *, level: float) -> float:
+    """The same by the recursion alone, which is quick and sees upper sets of counts only.
+
+    >>> round(published_mu(Guesses(960, 1000, 100_000), level=0.95), 3)
+    0.798
     """
     return _largest(_checked(guesses), gaussian_inverse, 1.0 - guesses.level(level))
 

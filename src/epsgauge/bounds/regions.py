@@ -1,4 +1,4 @@
-"""The rates that (ε, δ)-DP, μ-Gaussian DP or a curve allows: their edges, and how high a plane gets over a part."""
+"""The rates that (ε, δ)-DP or μ-Gaussian DP allows: their edges, and how high a plane gets over a part."""
 
 from __future__ import annotations
 
@@ -127,37 +127,6 @@ class MuRegion(Region):
             more = np.maximum((x_slope - drop) * ahead, (x_slope - drop) * behind) - CURVE * drop * (ahead - behind)
             at_q = _highest(cells, x_slope, y_slope, [(q, self.least(q))])
         return np.where(there, at_q + more, -np.inf)
-
-
-class LinesRegion(Region):
-    """All above the lines x = 1 − δ − e^ε y and x = e^−ε (1 − δ − y) of many (ε, δ(ε)), each of which touches it."""
-
-    folded = False
-
-    def __init__(self, eps: Floats, delta: Floats) -> None:
-        """ε ascends from 0."""
-        slope = np.concatenate([np.exp(-eps[::-1]), np.exp(eps[1:])])
-        height = np.concatenate([np.exp(-eps[::-1]) * (1.0 - delta[::-1]), 1.0 - delta[1:]])
-        y = np.maximum.accumulate((np.diff(height) / np.diff(slope))[::-1])
-        x = (height[:-1] - slope[:-1] * y[::-1])[::-1]
-        self.x = np.concatenate([height[-1:], x, [0.0]])
-        self.y = np.concatenate([[0.0], y, height[:1] / slope[:1]])
-        self.slopes: Floats = -slope[::-1]  # after each corner but the last
-
-    def least(self, rate: Floats) -> Floats:
-        out: Floats = np.interp(rate, self.y, self.x)
-        return out
-
-    def corner(self, upper: bool) -> float:
-        v = float(np.interp(0.0, self.y - self.x, self.y))
-        return 1.0 - v if upper else v
-
-    def highest_plane(self, cells: Cells, x_slope: Floats, y_slope: Floats) -> Floats:
-        """At an edge of the cell, or at the corner where the curve becomes flatter than the plane."""
-        x0, x1, y0, y1 = cells
-        at = np.searchsorted(self.slopes, -y_slope / np.minimum(x_slope, -TINY))
-        own = [(np.clip(self.x[at], x0, x1), np.clip(self.y[at], y0, y1))]
-        return _highest(cells, x_slope, y_slope, self._on_edges(cells) + own) + RATE * (abs(x_slope) + abs(y_slope))
 
 
 def _highest(cells: Cells, x_slope: Floats, y_slope: Floats, points: Points) -> Floats:

@@ -20,6 +20,7 @@ CENTRES: Floats = np.append(0.5 * (EDGES[:-1] + EDGES[1:]), EDGES[-1] + 0.2)
 # Pairs of normal distributions so far apart, the further one of which shows in such a share of the models with b = 1.
 MEANS = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0])
 SHARES = np.array([1.0, 0.5, 0.2, 0.1, 0.05])
+PLAIN = 3.0  # a pair whose leak all models show is so much likelier beforehand than one that some show
 # Of one side alone: log-odds that are lines of these slopes, which leave 0 at these distances, for each share; and
 # steps of these heights at these edges.
 SLOPES = np.array([0.5, 1.0, 1.5, 2.0, 3.0])
@@ -75,6 +76,14 @@ def of_both_sides() -> Floats:
             zeros = -_shared(share, mean * (middle - far - 0.5 * mean))
             rows += [np.concatenate([ones, zeros]), np.concatenate([zeros, ones])]
     return _chances(np.array(rows))
+
+
+@cache
+def beforehand() -> Floats:
+    """How likely each of these pairs is, before anything is known."""
+    weight = np.tile(np.repeat(np.where(SHARES == 1.0, PLAIN, 1.0), 2), len(MEANS))
+    out: Floats = weight / weight.sum()
+    return out
 
 
 def _shared(share: Floats | float, log_odds: Floats) -> Floats:

@@ -14,7 +14,6 @@ import numpy as np
 from scipy import fft, special
 
 from epsgauge.adjacency import Adjacency
-from epsgauge.bounds.regions import LinesRegion
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.privacy import DISTANCE, DPSGD
 from epsgauge.stats import brent
@@ -64,16 +63,16 @@ class Spent:
         return math.log((self.above[at] - delta) / self.other[at])
 
 
-def curve(privacy: DPSGD, adjacency: Adjacency) -> LinesRegion:
-    """The rates that DP-SGD allows, a little too many: sup over ε of 1 − δ(ε) − e^ε FPR and e^−ε (1 − δ(ε) − FPR).
+def curve(privacy: DPSGD, adjacency: Adjacency) -> tuple[Floats, Floats]:
+    """ε, ascending from 0, and δ(ε) of each, a little too large.
 
-    δ(ε) is the larger of both directions of neighbours. For noise from SMALLEST on, and a sampling rate below 1.
+    It is the larger one of both directions of neighbours. For noise from SMALLEST on, and a sampling rate below 1.
     """
     both = _both(privacy, adjacency, WIDTH, more=True)
     top = max(float(spent.losses[np.argmax(spent.above < LEAST)]) for spent in both)
     eps = np.linspace(0.0, min(top, STEEPEST), LINES)
     deltas = np.max([spent.deltas(eps) + spent.unsure for spent in both], axis=0)
-    return LinesRegion(eps, np.minimum(deltas, 1.0))
+    return eps, np.minimum(deltas, 1.0)
 
 
 def least_eps(privacy: DPSGD, *, delta: float, adjacency: Adjacency) -> float:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from epsgauge.bounds.classed import DOWN, UP, Classed, Prior
+from epsgauge.bounds.simulated import Simulated
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.binomial import log_mass
@@ -33,7 +34,7 @@ DRAWS = (2**9, 2**11, 2**14)  # of a simulated tail: more where fewer do not dec
 AT_ONCE = 2**9
 UNSURE = 1e-4  # of α: how often the limit of a simulated tail may be too low
 TIE = 1e-9
-LESS = 0.4  # classes whose guesses seem less sure than this below ε are read
+LESS = 0.1  # classes whose guesses seem less sure than this below ε are read
 AGAIN = 1000  # draws for what would be detected
 STREAM = 0x3E161  # of the draws here
 
@@ -161,20 +162,17 @@ def _tail_is_below(ratio: _Ratio, allowed: float, unsure: float, rng: np.random.
     """Whether the ratio is as high under ε with a probability of at most `allowed`: simulated, rounded upwards.
 
     A draw from the mixture counts by 1/ratio if it is as high as what was seen; the mean is the tail, and no draw
-    counts by more than exp(−seen). So Chernoff's inequality gives an upper limit of the tail.
+    counts by more than exp(−seen).
     """
     seen = float(ratio.log(ratio.wrong[None])[0]) - TIE  # as draws are: other sums may be rounded otherwise
-    most, log = math.exp(-seen), math.log(len(DRAWS) / unsure)
-    total, drawn = 0.0, 0
+    tail = Simulated(math.exp(-seen), unsure / len(DRAWS))
     for n in DRAWS:
-        while drawn < n:
+        while tail.n < n:
             logs = ratio.log(ratio.draw(rng, AT_ONCE))
-            total += float(np.exp(-logs[logs >= seen]).sum())
-            drawn += AT_ONCE
-        mean, room = total / drawn, most * log / drawn
-        if mean + room + math.sqrt(room * room + 2.0 * mean * room) <= allowed:
+            tail.add(np.where(logs >= seen, np.exp(-logs), 0.0))
+        if tail.at_most <= allowed:
             return True
-        if mean - 3.0 * math.sqrt(mean * most / drawn) > allowed:
+        if not tail.may_be_below(allowed, DRAWS[-1]):
             return False
     return False
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from epsgauge.bounds.expected import chances_of_one
 from epsgauge.bounds.guesses import Guessed, Guesses, Sides, surest
-from epsgauge.bounds.one_run import one_run_fdp_mu
+from epsgauge.bounds.one_run import published_mu
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.shapes import places
 from epsgauge.scores.rules import Judged
@@ -88,7 +88,7 @@ class Counting:
 
     def _promised(self, expected: Guesses) -> float:
         if self.by_mu:
-            return one_run_fdp_mu(expected, level=self.level)
+            return published_mu(expected, level=self.level)
         return pooled_bound(expected, delta=self.delta, level=self.level).eps
 
     def _shares(self, n_fit: int) -> list[Which]:

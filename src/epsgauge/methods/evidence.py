@@ -12,10 +12,11 @@ import numpy as np
 from epsgauge.adjacency import Adjacency
 from epsgauge.bounds.classed import Classed, classed
 from epsgauge.bounds.guesses import Guesses, guesses_of
+from epsgauge.bounds.ranked import Ranked
 from epsgauge.bounds.watched import MOST_PAIRS, Watched, watched
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.methods.coins import unfair
-from epsgauge.methods.counting import Counting, Which, right_guesses
+from epsgauge.methods.counting import Counting, Which, ranked, right_guesses
 from epsgauge.scores.rules import Given, Judged, Split, firsts, judge
 from epsgauge.scores.search import tally_at
 from epsgauge.scores.table import Scores
@@ -76,6 +77,7 @@ class Evidence:
 
     judged: Judged
     failed: Sequence[Failed] = ()
+    failed_apart: Sequence[Failed] = ()  # those that were to choose the rule, and those of them that came too late
     complete_below: float = math.inf  # models from this number on do not count in order: one before them is missing
     privacy: Privacy | None = None  # what the trainer promises
     counting: Counting = field(default_factory=Counting)
@@ -139,13 +141,28 @@ class Evidence:
         )
 
     @cached_property
+    def whole(self) -> Evidence:
+        """With the rows that chose the rule: for methods that need none, and so may judge these too."""
+        if not len(self.judged.fit) or self.judged.same_data:
+            return self
+        apart = {f.index: f.bits for f in self.failed_apart}
+        rows = self.judged.whole[~np.isin(self.judged.whole.model, list(apart))] if apart else self.judged.whole
+        bits = {f.index: np.concatenate([apart.pop(f.index, f.bits[:0]), f.bits]) for f in self.failed} | apart
+        failed = tuple(Failed(index, bits[index]) for index in sorted(bits))
+        return replace(self, judged=judge(rows, Given(self.threshold), delta=0.0), failed=failed, failed_apart=())
+
+    @cached_property
     def classed(self) -> Classed:
-        """The guesses by the middle of the scores, in classes of how sure they are; rows that chose say how sure."""
-        other = self.chosen_by
-        if other is not None and other.scores is self.scores:  # the threshold does not matter
-            return other.classed
-        fit = self.judged.fit[:0] if self.judged.same_data else self.judged.fit
-        return classed(self.scores.score, self.scores.bit, fit.score, fit.bit)
+        """The guesses by the middle of the scores, in classes of how sure they are."""
+        none = self.scores[:0]
+        return classed(self.scores.score, self.scores.bit, none.score, none.bit)
+
+    @cached_property
+    def ranked(self) -> Ranked:
+        """The guesses about the first pair of each model by the middle of these, from the surest on; failures last."""
+        first = firsts(self.scores)
+        order, said = ranked(first, "both")
+        return Ranked.of(np.append(said != first.bit[order], np.ones(self.one_each.n_failed, bool)))
 
     @property
     def n_bits(self) -> int:
@@ -224,9 +241,8 @@ class Evidence:
     @cached_property
     def unfair(self) -> str | None:
         """Why the bits are hardly those of fair coins."""
-        tables = [self.scores, self.judged.fit] if self.judged.same_models else [self.scores]
-        model, bit = (np.concatenate([getattr(table, name) for table in tables]) for name in ("model", "bit"))
-        return unfair(model, bit, self.all_pairs.failed_ones, self.all_pairs.failed_zeros)
+        scores, all_pairs = self.whole.scores, self.whole.all_pairs
+        return unfair(scores.model, scores.bit, all_pairs.failed_ones, all_pairs.failed_zeros)
 
     def at(self, threshold: float) -> Evidence:
         """The same rows at another threshold; which guesses count stays as it was chosen."""
@@ -240,9 +256,10 @@ class Evidence:
         right = self.scores.with_score(self.scores.bit.astype(np.float64))
         t, f = self.judged.tally, self.judged.one_per_model
         tally, first = (Tally(tp=x.n_positive, tn=x.n_negative, fp=0, fn=0) for x in (t, f))
-        fit = self.judged.fit.with_score(self.judged.fit.bit.astype(np.float64))
-        whole = replace(self.judged, judged=right, fit=fit, threshold=0.5, tally=tally, one_per_model=first)
-        return self._with(whole)
+        fit, whole = (x.with_score(x.bit.astype(np.float64)) for x in (self.judged.fit, self.judged.whole))
+        return self._with(
+            replace(self.judged, judged=right, fit=fit, whole=whole, threshold=0.5, tally=tally, one_per_model=first)
+        )
 
     def _with(self, judged: Judged) -> Evidence:
         return replace(self, judged=judged, chosen_by=self)

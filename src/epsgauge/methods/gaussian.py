@@ -1,18 +1,20 @@
-"""Gaussian DP: an exact bound of μ from one pair of each model, and the ε that it is worth; for claims stated as μ."""
+"""Gaussian DP: a bound of μ from one pair of each model, and the ε that it is worth; for claims stated as μ."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+from scipy import special
 
-from epsgauge.bounds.gaussian import gaussian_bound
+from epsgauge.bounds.gaussian import gaussian_bound, ranked_mu
 from epsgauge.methods.clopper_pearson import ClopperPearson
 from epsgauge.methods.counted import OfCounts, covering
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
-from epsgauge.methods.method import WHEN_STOPPED, Asked, Found
-from epsgauge.methods.power import tally_at_power_of_posterior
+from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
+from epsgauge.methods.power import POWER, tally_at_power_of_posterior
+from epsgauge.methods.ranks import OfRanks
 from epsgauge.stats import region
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts
@@ -21,28 +23,26 @@ from epsgauge.stats.posterior import estimate_mu
 from epsgauge.stats.tally import Tally
 
 
-class Gaussian(OfCounts):
-    """A bound of μ, 0 for an attack that is worse than chance."""
+class OfMu(Method):
+    """What both forms share: 0 for an attack that is worse than chance."""
 
     name = "gaussian"
     label = "Gaussian DP"
     colour = "green"
     dashes = (5, 2)
     promise = "guaranteed"
-    meaning = "an exact bound of μ, and the ε that it is worth under Gaussian DP"
-    assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, GAUSSIAN_CURVE)
-    one_pair = True
     of_claimed_mu = True
+    one_pair = True
     instead = WHEN_STOPPED
 
-    def rests_on(self, evidence: Evidence) -> Tallied:
-        return evidence.one_each
+    def form(self, evidence: Evidence, *, by_mu: bool) -> Method:
+        return GaussianOfCoins() if evidence.coins else Gaussian()
 
     def called_for(self, asked: Asked) -> bool:
         return asked.by_mu and not asked.several
 
     def judges(self, asked: Asked) -> bool:
-        return asked.by_mu and not asked.judges_several and not asked.same_data
+        return asked.by_mu and not asked.judges_several and (asked.coins or not asked.same_data)
 
     def plays(self, *, pairs: int, delta: float, by_split: bool) -> bool:
         return delta > 0  # at δ = 0 every μ above 0 is an infinite ε
@@ -50,6 +50,16 @@ class Gaussian(OfCounts):
     def bounds_mechanism(self, *, pairs: int) -> bool:
         """One pair of rates shows the whole curve."""
         return True
+
+
+class Gaussian(OfMu, OfCounts):
+    """The form that takes bits from anywhere: an exact bound from the rule's two rates."""
+
+    meaning = "an exact bound of μ, and the ε that it is worth under Gaussian DP"
+    assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, GAUSSIAN_CURVE)
+
+    def rests_on(self, evidence: Evidence) -> Tallied:
+        return evidence.one_each
 
     def lower_bounds(self, counts: Counts, *, delta: float, level: float) -> Floats:
         return np.array([_worth(_mu(tally, level), delta) for tally in counts.tallies()])
@@ -69,6 +79,31 @@ class Gaussian(OfCounts):
         """Where the posterior of ε at δ = 0 orders the outcomes."""
         at = tally_at_power_of_posterior(evidence.one_each.tally, delta=0.0, level=level)
         return self.of(at, delta=delta, level=level)
+
+
+class GaussianOfCoins(OfMu, OfRanks):
+    """The form for bits that are coins: from all guesses by the middle of the scores; surer ones weigh more."""
+
+    meaning = "a bound of μ from guesses of which surer ones weigh more, and the ε that it is worth under Gaussian DP"
+    assumptions = (INDEPENDENT, FAIR_BITS, NUMBER_FIXED, GAUSSIAN_CURVE)
+
+    def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        return _worth(self.mu(evidence, level=level), delta)
+
+    def mu(self, evidence: Evidence, *, level: float) -> float:
+        return ranked_mu(evidence.whole.ranked, level=level)
+
+    def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
+        mu, ends = self.mu(evidence, level=(1 + level) / 2), estimate_mu(evidence.one_each.guesses).interval(level)
+        says = f"ε under Gaussian DP, of μ of at least {mu:.3g}; credible [{ends.low:.3g}, {ends.high:.3g}]"
+        return Found(_worth(mu, delta), before=says)
+
+    def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        return _worth(ranked_mu(evidence.whole.ranked.again(POWER), level=level), delta)
+
+    def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
+        mu = float(region.gaussian_mu(eps, delta=delta))
+        return self.without_errors(float(special.ndtr(-0.5 * mu)), level)
 
 
 def _mu(tally: Tally, level: float) -> float:

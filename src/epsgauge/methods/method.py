@@ -48,7 +48,7 @@ class Asked:
     @property
     def by_curve(self) -> bool:
         """Whether a whole curve is judged, which needs one pair of each model."""
-        return self.of_dpsgd and not (self.judges_several or self.by_mu or self.same_data)
+        return self.of_dpsgd and not (self.judges_several or self.by_mu)
 
     @property
     def judges_several(self) -> bool:
@@ -87,6 +87,7 @@ class Method(ABC):
     may_judge: ClassVar[bool] = True
     of_claimed_mu: ClassVar[bool] = False  # whether it judges claims stated as μ alone
     of_dpsgd: ClassVar[bool] = False  # whether it needs a trainer that says it is DP-SGD
+    needs_rule: ClassVar[bool] = True  # whether guesses are those of the rule; else rows that chose it are judged too
     fixed_number: ClassVar[bool] = False  # whether it needs a number of guesses that the scores do not decide
     guessed_by: ClassVar[str] = ""  # what makes the guesses, where that is not the rule
     sliders: ClassVar[bool] = False  # whether a slider of the viewer can ask for it
@@ -160,9 +161,20 @@ class Method(ABC):
 
     def counts(self, evidence: Evidence, *, several: bool) -> str:
         """Which guesses it counts, in words."""
-        pairs = "one pair per model, fixed beforehand" if self.one_pair and several else "all judged pairs"
-        n = evidence.one_each.n_failed if self.rests_on(evidence).n_failed else 0
+        pairs = self.pairs(evidence, several=several)
+        n = self.taken(evidence).one_each.n_failed if self.rests_on(evidence).n_failed else 0
         return f"{pairs}, with {count(n, 'failed model')} as wrong guesses" if n else pairs
+
+    def pairs(self, evidence: Evidence, *, several: bool) -> str:
+        """The pairs that it judges, in words."""
+        if self.one_pair and several:
+            return "one pair per model, fixed beforehand"
+        judged = self.taken(evidence) is evidence
+        return "all judged pairs" if judged else "all pairs, also those that chose the rule"
+
+    def taken(self, evidence: Evidence) -> Evidence:
+        """The rows that it judges."""
+        return evidence if self.needs_rule else evidence.whole
 
     def failures(self, evidence: Evidence) -> str | None:
         """What becomes of models that failed."""

@@ -42,7 +42,8 @@ class Simultaneous(Method):
         return asked.same_data
 
     def judges(self, asked: Asked) -> bool:
-        return asked.same_data
+        by_another = asked.coins and not asked.judges_several if asked.by_mu else asked.weighs or asked.by_curve
+        return asked.same_data and not by_another
 
     def plays(self, *, pairs: int, delta: float, by_split: bool) -> bool:
         return not by_split  # it needs no split
@@ -73,12 +74,13 @@ class SimultaneousOfCoins(Simultaneous):
     )
     assumptions: ClassVar[tuple[str, ...]] = (FAIR_BITS, NUMBER_FIXED, DELTA_FIXED)
     one_pair = False
+    needs_rule = False
 
     def rests_on(self, evidence: Evidence) -> Tallied:
-        return evidence.all_pairs
+        return evidence.whole.all_pairs
 
     def failures(self, evidence: Evidence) -> str | None:
-        n = evidence.all_pairs.n_failed
+        n = evidence.whole.all_pairs.n_failed
         return f"{count(n, 'pair')} of failed models {'counts' if n == 1 else 'count'} as wrong guesses" if n else None
 
     def bounds_mechanism(self, *, pairs: int) -> bool:
@@ -95,8 +97,8 @@ class SimultaneousOfCoins(Simultaneous):
         return None
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float | None:
-        score, bit = evidence.scores.score, evidence.scores.bit
-        n, unseen = len(score), evidence.all_pairs.n_failed
+        score, bit = evidence.whole.scores.score, evidence.whole.scores.bit
+        n, unseen = len(score), evidence.whole.all_pairs.n_failed
         if n > MOST:
             return None
 
@@ -107,7 +109,7 @@ class SimultaneousOfCoins(Simultaneous):
         return redrawn(again)
 
     def _surest(self, evidence: Evidence, *, delta: float, level: float) -> Surest:
-        s, unseen = evidence.scores, evidence.all_pairs.n_failed
+        s, unseen = evidence.whole.scores, evidence.whole.all_pairs.n_failed
         return surest_lower_bound(s.score, s.bit, delta=delta, level=level, unseen=unseen)
 
 

@@ -25,7 +25,7 @@ POSTERIOR: Counted = Bayes()  # what an audit is about
 BASELINE: Counted = ClopperPearson()  # what widths are compared with
 SHARPEST: Counted = Exact()  # of the guaranteed bounds that four counts give
 WATCHED: Counted = Anytime()  # what holds while a run goes on
-OF_NOISE: Method = Curve()  # what the noise of DP-SGD is held against
+OF_NOISE = Curve()  # what the noise of DP-SGD is held against
 
 METHODS: Mapping[str, Method] = {
     method.name: method

@@ -18,8 +18,9 @@ from epsgauge.numbers import count
 
 
 class Weighted(Method):
-    """The sharpest where bits are coins, and the one that judges there. It looks at scores, not at the rule; it has no
-    upper end.
+    """The sharpest where bits are coins, and the one that judges there.
+
+    It looks at scores, not at the rule, and so judges rows that chose it too; it has no upper end.
     """
 
     name = "weighted"
@@ -30,18 +31,20 @@ class Weighted(Method):
     assumptions = (FAIR_BITS, NUMBER_FIXED, DELTA_FIXED)
     remark = "Weighted looks at all scores, whatever the rule."
     guessed_by = "the middle of the scores"
+    needs_rule = False
     instead: ClassVar[Mapping[str, str]] = {**WHEN_STOPPED, DELTA_FIXED: "clopper-pearson"}
 
     def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
-        return weighted_lower_bound(evidence.classed, n_bits=evidence.n_bits, delta=delta, level=level)
+        return weighted_lower_bound(evidence.whole.classed, n_bits=evidence.whole.n_bits, delta=delta, level=level)
 
     def rests_on(self, evidence: Evidence) -> Tallied:
-        return evidence.all_pairs
+        return evidence.whole.all_pairs
 
     def guesses(self, evidence: Evidence) -> Guesses:
         """By the middle of the scores."""
-        n, wrong = int(evidence.classed.n.sum()), int(evidence.classed.wrong.sum())
-        return Guesses(n - wrong, n, evidence.n_bits)
+        seen = evidence.whole.classed
+        n, wrong = int(seen.n.sum()), int(seen.wrong.sum())
+        return Guesses(n - wrong, n, evidence.whole.n_bits)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
@@ -50,8 +53,8 @@ class Weighted(Method):
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
         """Of guesses drawn again, those that are as telling as the 1 − POWER quantile of all such draws."""
         bound = self.lower_bound(evidence, delta=delta, level=level)
-        again = again_at(evidence.classed, bound, 1.0 - POWER)
-        return weighted_lower_bound(again, n_bits=evidence.n_bits, delta=delta, level=level)
+        again = again_at(evidence.whole.classed, bound, 1.0 - POWER)
+        return weighted_lower_bound(again, n_bits=evidence.whole.n_bits, delta=delta, level=level)
 
     def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
         """As many as all guesses need that weigh the same: those of a perfect attack are equally sure."""
@@ -61,16 +64,16 @@ class Weighted(Method):
         return asked.weighs and not asked.by_mu
 
     def judges(self, asked: Asked) -> bool:
-        return asked.weighs and not (asked.by_mu or asked.same_data or asked.by_curve)
+        return asked.weighs and not (asked.by_mu or asked.by_curve)
 
     def bounds_mechanism(self, *, pairs: int) -> bool:
         """Each class of scores shows rates of its own, which together show more than one rule."""
         return True
 
     def counts(self, evidence: Evidence, *, several: bool) -> str:
-        n = evidence.one_each.n_failed
-        return f"all judged pairs but those of {count(n, 'failed model')}" if n else "all judged pairs"
+        n, pairs = evidence.whole.one_each.n_failed, self.pairs(evidence, several=several)
+        return f"{pairs}, but those of {count(n, 'failed model')}" if n else pairs
 
     def failures(self, evidence: Evidence) -> str | None:
-        n = evidence.all_pairs.n_failed
+        n = evidence.whole.all_pairs.n_failed
         return f"{count(n, 'pair')} of failed models {'is' if n == 1 else 'are'} not guessed" if n else None

@@ -125,6 +125,7 @@ class Judged:
     tally: Tally  # of all judged rows
     one_per_model: Tally  # of the lowest judged pair of each model: these guesses are independent
     fit: Scores  # the rows that chose; empty for Given
+    whole: Scores  # all rows
     fit_tally: Tally | None  # at the threshold, on these rows
 
     @property
@@ -177,7 +178,8 @@ def judge(
         threshold = _chosen(fit, choice, delta, level, candidates)
         fit_tally = tally_at(fit, np.asarray(threshold))
     at = np.asarray(threshold)
-    return Judged(choice, threshold, judged, tally_at(judged, at), tally_at(firsts(judged), at), fit, fit_tally)
+    first = tally_at(firsts(judged), at)
+    return Judged(choice, threshold, judged, tally_at(judged, at), first, fit, scores, fit_tally)
 
 
 def _sides(scores: Scores, choice: Choice) -> tuple[Scores, Scores]:

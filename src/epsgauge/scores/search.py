@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +17,6 @@ from epsgauge.stats.posterior import JEFFREYS
 from epsgauge.stats.quick import Quick, quick
 from epsgauge.stats.tally import Tally
 
-# How good the tally at each threshold, ascending, is: what a search maximises.
-Best = Callable[[Tally], Floats]
 # Of more thresholds than this, those that cannot be the best are left out at once.
 FULL = 1000
 
@@ -73,15 +70,6 @@ def search(
         lower[some] = _lower_ends(tallies[some], delta, level, of)
     best = np.lexsort((-thresholds, edge, np.nan_to_num(lower, nan=-1.0, posinf=np.inf)))[-1]
     return Searched(thresholds, lower, tallies, int(best))
-
-
-def threshold_for(scores: Scores, best: Best, candidates: Floats | None = None) -> float:
-    """The threshold that is best, of those with FNR + FPR ≤ 1 if there are any."""
-    thresholds = _distinct(scores.score) if candidates is None else _ascending(candidates)
-    tallies = tally_at(scores, thresholds)
-    edge = tallies.tp * tallies.n_negative - tallies.fp * tallies.n_positive
-    value = np.where(edge >= 0, best(tallies), -np.inf)
-    return float(thresholds[np.lexsort((-thresholds, edge, value))[-1]])
 
 
 def threshold_for_fpr(scores: Scores, target_fpr: float, candidates: Floats | None = None) -> float:
