@@ -71,7 +71,8 @@ def test_only_bounds_that_hold_given_the_other_bits_keep_their_promise():
     }
     assert "chosen on other pairs of the judged models" in a["exact"].note
     assert (a.verdict.method, a.verdict.promise) == ("weighted", "guaranteed")
-    assert "200 other pairs of the judged models" in a.verdict.sentence
+    assert "200 other pairs of the judged models" in a.adversary.rule
+    assert "guesses by the middle of the scores" in a.verdict.sentence
     assert a.to_json()["rule"]["chosen"] == "split-pairs"
 
 

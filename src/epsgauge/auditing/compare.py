@@ -148,13 +148,13 @@ def largest_difference(first: Posterior, second: Posterior) -> tuple[float, floa
 def _audits(runs: Sequence[Run], rule: str, settings: dict[str, Any], among: int) -> tuple[str, list[Audit]]:
     first = audit_run(runs[0], settings, among=among)
     if rule == "best" or isinstance(first.judged.choice, Given):
-        given = f"one rule for all: {first.verdict.adversary.rule}"
+        given = f"one rule for all: {first.adversary.rule}"
         said = given if isinstance(first.judged.choice, Given) else "each run chooses its own rule"
         return said, [first, *(audit_run(run, settings, among=among) for run in runs[1:])]
     others = {name: value for name, value in settings.items() if name not in OF_A_RULE}
     others |= {"rule": "given", "threshold": first.judged.threshold}
     rest = [audit_run(run, others, skipped=_had_a_say(first, run), among=among) for run in runs[1:]]
-    return f"one rule for all: {first.verdict.adversary.rule} of the first run", [first, *rest]
+    return f"one rule for all: {first.adversary.rule} of the first run", [first, *rest]
 
 
 def _had_a_say(first: Audit, run: Run) -> int:

@@ -87,7 +87,7 @@ def _rule(audit: Audit) -> dict[str, Any]:
     return {
         "chosen": chosen,
         "threshold": float(threshold),
-        "percentile": audit.verdict.adversary.percentile,
+        "percentile": audit.adversary.percentile,
         "fit_pairs": choice.fit_pairs if isinstance(choice, SplitPairs) else None,
         "fit_models": [int(model) for model in audit.judged.fit_models],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from epsgauge.adjacency import Adjacency
@@ -187,7 +187,7 @@ def verdict(
         power=POWER,
         tally=tallied.tally,
         failed=tallied.n_failed,
-        adversary=adversary,
+        adversary=adversary if method.needs_rule else replace(adversary, rule=f"guesses by {method.guessed_by}"),
         control=control,
         adjacency=evidence.scores.adjacency,
         mu=method.mu(evidence, level=level),

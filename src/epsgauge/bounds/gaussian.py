@@ -19,9 +19,10 @@ from epsgauge.stats.tally import Tally
 
 Method = Literal["exact", "clopper-pearson"]
 # The grid of μ, which is fixed beforehand, and its end.
-STEP, POINTS = 0.005, 20_000
+STEP, POINTS = 0.002, 50_000
 # A curve is drawn by so many lines, for losses up to this many standard deviations; and their rounding, with room.
 LINES, REACH, ROUNDING = 400, 9.0, 1e-13
+STEEPEST = 600.0  # of a line, as e^ε must be a number
 MU = Quantity(ordering=MuOrdering, region=MuRegion, family=Mu())
 
 
@@ -76,7 +77,7 @@ def ranked_mu(guesses: Ranked, *, level: float) -> float:
 
 def of_gaussian(mu: float) -> LeastWrong:
     """How many of the surest guesses are wrong at least under μ-Gaussian DP."""
-    eps = np.linspace(0.0, 0.5 * mu * mu + REACH * mu, LINES)
+    eps = np.linspace(0.0, min(0.5 * mu * mu + REACH * mu, STEEPEST), LINES)
     return LeastWrong.of(eps, np.asarray(region.gaussian_delta(eps, mu=mu)) + ROUNDING)
 
 

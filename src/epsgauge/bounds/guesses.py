@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -110,22 +111,26 @@ def surest_right(scores: ArrayLike, bits: ArrayLike, *, threshold: float, sides:
     """How many of the r surest guesses are right, for every r from 0 on."""
     s, b = checked_pair(scores, bits)
     cut = checks.one("threshold", checks.numbers("threshold", threshold))
-    order, said = surest(s, cut, sides, seed)
+    order, said = surest(s, b, cut, sides, seed)
     out: Ints = np.concatenate([[0], np.cumsum(said == b[order])])
     return out
 
 
-def surest(scores: Floats, threshold: float, sides: Sides, seed: int = 0) -> tuple[Ints, Bools]:
+def surest(scores: Floats, bits: Floats | Ints, threshold: float, sides: Sides, seed: int = 0) -> tuple[Ints, Bools]:
     """The rows from the surest guess on, and whether each of them is guessed 1."""
     with np.errstate(invalid="ignore"):
         far = np.where(scores == threshold, 0.0, np.abs(scores - threshold))
-    order = surest_first(scores if sides == "one" else far, seed)
+    order = surest_first(scores if sides == "one" else far, bits, seed)
     return order, (scores[order] >= threshold) | (sides == "one")
 
 
-def surest_first(sure: Floats, seed: int) -> Ints:
-    """The rows by falling `sure`, equal ones in an order drawn from the seed."""
-    shuffled = np.random.default_rng([seed, STREAM]).permutation(len(sure))
+def surest_first(sure: Floats, bits: Floats | Ints, seed: int) -> Ints:
+    """The rows by falling `sure`, equal ones in an order drawn from the seed and from all bits.
+
+    The order of rows may follow their bits. One that is the same for all tables of a size could follow them too.
+    """
+    own = hashlib.sha256(np.packbits(bits > 0).tobytes()).digest()[:8]
+    shuffled = np.random.default_rng([seed, STREAM, int.from_bytes(own, "big")]).permutation(len(sure))
     out: Ints = shuffled[np.argsort(-sure[shuffled], kind="stable")]
     return out
 

@@ -17,9 +17,9 @@ from epsgauge.stats import brent, region
 from epsgauge.stats.arrays import Floats
 
 # ε that have prices: so many, from so far below the log-odds of a right guess to so far above.
-POINTS, BELOW, ABOVE = 24, 1.0, 5.0
+POINTS, BELOW, ABOVE = 32, 9.0, 3.0
 # Counts that a program looks at, in standard deviations below and above that of wrong guesses; of more, none is solved.
-FEWER, MORE, MOST = 6.0, 12.0, 800
+FEWER, MORE, MOST = 6.0, 12.0, 450
 ROUNDS = 6  # of programs, each at the μ that the prices of the last one refute
 CLOSE = 1e-6
 ROUNDING = 1e-12

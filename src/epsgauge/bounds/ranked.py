@@ -28,7 +28,7 @@ MAIN = 0.9
 SMALL = 50  # in smaller classes the last guess, which is the least sure, is drawn by itself
 DRAWS = (2**10, 2**12, 2**15)  # more where fewer do not decide
 # Of what may be missed: how often the limit of a simulated tail, and how often the limit of ranks, may be wrong.
-UNSURE, BEYOND = 1e-4, 1e-3
+UNSURE, BEYOND = 1e-4, 0.01
 STEEPEST = 60.0  # slopes of a tilt, times the largest weight
 ROUNDING = 1e-12
 STREAM = 0x4A6C  # of the draws here
@@ -52,7 +52,7 @@ class LeastWrong:
             at = 0.0
             while lines:
                 last, before = lines[-1]
-                at = (slope * start - last * before) / (slope - last)
+                at = (slope * start - last * before) / (slope - last) if slope > last else math.inf
                 if at > corners[-1]:
                     break
                 at = 0.0

@@ -129,7 +129,7 @@ def _sizes(half: int, failing: float, alpha: float) -> Ints:
 
 def _right(scores: Floats, bits: Floats, sizes: Ints, half: int, seed: int) -> dict[Side, Ints]:
     """How many guesses are right, of each side and size. One order serves both sides, so no bit is guessed twice."""
-    order = surest_first(scores, seed)
+    order = surest_first(scores, bits, seed)
     each = len(scores) // 2
 
     def counted(right: Floats) -> Ints:

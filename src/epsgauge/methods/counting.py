@@ -147,7 +147,7 @@ def usual(n_bits: int) -> int:
 
 def ranked(scores: Scores, sides: Sides) -> tuple[Ints, Bools]:
     """The rows from the surest guess on, by their distance from the middle of the scores, and which are guessed 1."""
-    return surest(places(scores.score), 0.0, sides)
+    return surest(places(scores.score), scores.bit, 0.0, sides)
 
 
 def right_guesses(scores: Scores, sides: Sides) -> Ints:

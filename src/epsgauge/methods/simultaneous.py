@@ -75,6 +75,7 @@ class SimultaneousOfCoins(Simultaneous):
     assumptions: ClassVar[tuple[str, ...]] = (FAIR_BITS, NUMBER_FIXED, DELTA_FIXED)
     one_pair = False
     needs_rule = False
+    guessed_by = "the order of the scores"
 
     def rests_on(self, evidence: Evidence) -> Tallied:
         return evidence.whole.all_pairs

@@ -72,7 +72,7 @@ def _title(audit: Audit) -> Text:
 
 
 def _facts(audit: Audit) -> dict[str, str]:
-    t, models, who = audit.judged.tally, audit.models, audit.verdict.adversary
+    t, models, who = audit.judged.tally, audit.models, audit.adversary
     fit = len(audit.judged.fit_models)
     pairs = "" if audit.pairs_per_model == 1 else f", {audit.judged.pairs_per_model} pairs each"
     if audit.judged.same_models:

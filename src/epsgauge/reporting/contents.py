@@ -45,9 +45,9 @@ def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
         settings=None if audit.run is not None else {"audit": s.model_dump(mode="json", exclude={"attack"})},
         claim=_claim(audit),
         facts=(
-            ("Attack", f"{audit.verdict.adversary.attack or 'given scores'}; {audit.verdict.adversary.access}"),
-            ("Rule", audit.verdict.adversary.rule),
-            *(() if audit.verdict.adversary.canary is None else (("Canary", audit.verdict.adversary.canary),)),
+            ("Attack", f"{audit.adversary.attack or 'given scores'}; {audit.adversary.access}"),
+            ("Rule", audit.adversary.rule),
+            *(() if audit.adversary.canary is None else (("Canary", audit.adversary.canary),)),
             *(() if audit.verdict.control is None else (("Control", str(audit.verdict.control)),)),
             *(("Scores", said) for said in audit.said_of_scores),
             ("Declared", words(audit.declaration)),

@@ -52,7 +52,7 @@ def _audit(audit: Audit) -> str:
         f"Audit of {plain(audit.name)}: ε at δ = {s.delta:g}, adjacency {audit.adjacency}",
         *(_wrapped(said, "  ") for said in audit.said_of_scores),
         f"  {audit.judged.n_models} models judged, tp={t.tp} tn={t.tn} fp={t.fp} fn={t.fn}; "
-        f"{plain(str(audit.verdict.adversary), SENTENCE)}",
+        f"{plain(str(audit.adversary), SENTENCE)}",
         f"  posterior median {number(float(audit.posterior.median()))}, mass at 0 {audit.posterior.mass_at_zero:.3g}",
     ]
     for row in audit.rows:
