@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -141,15 +142,15 @@ SETTINGS = (
 # Our bounds
 
 
-def of_samples(draw: Draw) -> dict[str, float]:
-    """Every guaranteed bound of independent samples, each about a model of its own."""
-    return _ours(_samples(draw), Split(default_fit(len(draw[0]))), set())
+def of_samples(draw: Draw, names: frozenset[str]) -> dict[str, float]:
+    """Guaranteed bounds of independent samples, each about a model of its own."""
+    return _ours(_samples(draw), Split(default_fit(len(draw[0]))), set(), names)
 
 
-def of_one_model(draw: Draw) -> dict[str, float]:
-    """Every guaranteed bound of one model with many pairs, some of which choose the rule; and where none is chosen."""
+def of_one_model(draw: Draw, names: frozenset[str]) -> dict[str, float]:
+    """Guaranteed bounds of one model with many pairs, some of which choose the rule; and where none is chosen."""
     table = _pairs(draw)
-    ours = _ours(table, SplitPairs(default_fit_pairs(len(table))), {INDEPENDENT, MODELS_INDEPENDENT})
+    ours = _ours(table, SplitPairs(default_fit_pairs(len(table))), {INDEPENDENT, MODELS_INDEPENDENT}, names)
     whole = _counted(Evidence(judge(table, Given(0.0), delta=DELTA)), "one-run", by_mu=True, guessed="top")
     published = float(region.gaussian_eps(published_mu(whole.guesses, level=LEVEL), delta=DELTA))
     return {
@@ -161,13 +162,13 @@ def of_one_model(draw: Draw) -> dict[str, float]:
 
 def of_samples_split(draw: Draw) -> dict[str, Floats]:
     """Bounds of independent samples, for each share of them that chooses."""
-    return {name: _by_share(_samples(draw), Split, name) for name in ("exact", "weighted", "pooled")}
+    return {name: _by_share(_samples(draw), Split, name) for name in ("exact", "pooled")}
 
 
 def of_one_model_split(draw: Draw) -> dict[str, Floats]:
     """Bounds of one model with many pairs, for each share of these that chooses."""
     table = _pairs(draw)
-    found = {name: _by_share(table, SplitPairs, name) for name in ("weighted", "pooled")}
+    found = {name: _by_share(table, SplitPairs, name) for name in ("pooled",)}
     return {**found, f"one-run {OF_MU}": _by_share(table, SplitPairs, "one-run", by_mu=True)}
 
 
@@ -190,12 +191,12 @@ def _bound(name: str, evidence: Evidence, *, by_mu: bool) -> float:
     return METHODS[name].form(evidence, by_mu=by_mu).lower_bound(evidence, delta=DELTA, level=LEVEL)
 
 
-def _ours(table: Scores, split: Split | SplitPairs, broken: set[str]) -> dict[str, float]:
+def _ours(table: Scores, split: Split | SplitPairs, broken: set[str], names: frozenset[str]) -> dict[str, float]:
     """As an audit has them. Methods that allow it choose their rule on all rows, the others on those set apart."""
     apart, whole = (Evidence(judge(table, choice, delta=DELTA)) for choice in (split, SameData()))
     out: dict[str, float] = {}
     for method in METHODS.values():
-        if method.of_dpsgd:  # nothing here is, see tightness.py
+        if method.of_dpsgd or method.name not in names:  # nothing here is DP-SGD, see tightness.py
             continue
         for by_mu in (False, True):
             evidence = _counted(whole if method.judges(SAME_DATA) else apart, method.name, by_mu=by_mu)
@@ -214,11 +215,19 @@ def _counted(evidence: Evidence, name: str, *, by_mu: bool, guessed: Guessed | N
 
 
 def of_numbers(draw: Draw) -> Floats:
-    """One run f-DP under Gaussian DP, for each number of the surest guesses; the middle is known."""
+    """One run f-DP by the published recursion, for each number of the surest guesses; the middle is known."""
+    return np.array([_of_number(draw, n, published_mu) for n in NUMBERS if n <= len(draw[0])])
+
+
+def of_number(draw: Draw, number: int) -> float:
+    """One run f-DP under Gaussian DP, of so many of the surest guesses."""
+    return _of_number(draw, number, one_run_fdp_mu)
+
+
+def _of_number(draw: Draw, number: int, mu: Callable[..., float]) -> float:
     bits, scores = draw
     right = surest_right(scores, bits, threshold=0.5)
-    guesses = [Guesses(int(right[n]), n, len(bits)) for n in NUMBERS if n <= len(bits)]
-    return np.asarray(region.gaussian_eps(np.array([one_run_fdp_mu(g, level=LEVEL) for g in guesses]), delta=DELTA))
+    return float(region.gaussian_eps(mu(Guesses(int(right[number]), number, len(bits)), level=LEVEL), delta=DELTA))
 
 
 # The tables
@@ -229,6 +238,7 @@ class Work:
     """How bounds are computed: in how many processes, and by which Python those of other tools, if at all."""
 
     jobs: int = 1
+    names: frozenset[str] = frozenset(METHODS)  # of our methods
     python: Path | None = None
     limit: float = 600.0
 
@@ -262,7 +272,7 @@ def samples(runs: int, seed: int, work: Work, settings: Sequence[Setting] = SETT
     columns = []
     for setting in settings:
         draws = setting.draws(seed, range(runs))
-        columns.append({**work.ours(of_samples, draws), **work.theirs(PEERS, draws)})
+        columns.append({**work.ours(partial(of_samples, names=work.names), draws), **work.theirs(PEERS, draws)})
     _row("", [f"above ε: {s.title}" if s.tight else s.title for s in settings])
     _row("---", ["---"] * len(settings))
     _row("true ε", [f"{s.truth:.3f}" for s in settings])
@@ -278,8 +288,10 @@ def one_model(runs: int, canaries: int, seed: int, work: Work) -> None:
     draws, others = setting.draws(seed, range(runs)), setting.draws(seed, range(runs, 2 * runs))
     best = int(np.argmax(np.mean(work.map(of_numbers, others), axis=0)))
     found = {
-        **work.ours(of_one_model, draws),
-        f"one-run {OF_MU}, the {NUMBERS[best]} surest": np.array(work.map(of_numbers, draws))[:, best],
+        **work.ours(partial(of_one_model, names=work.names), draws),
+        f"one-run {OF_MU}, the {NUMBERS[best]} surest": np.array(
+            work.map(partial(of_number, number=NUMBERS[best]), draws)
+        ),
         **work.theirs({name: program for name, program in PEERS.items() if "one run" in name}, draws),
     }
     print(f"\n{runs} runs, seed {seed}\n")
@@ -316,13 +328,15 @@ def main() -> None:
     parser.add_argument("--canaries", type=int, default=100_000, help="of one model")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--shares", action="store_true", help="instead, bounds by the share that chooses the rule")
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), help="of ours")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--peers", action="store_true", help="also the bounds of other tools")
     parser.add_argument("--peer-env", type=Path, default=peers.ENVIRONMENT, help="their environment, made if needed")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for a bound of another tool and a setting")
     args = parser.parse_args()
     on_one_thread()
-    work = Work(args.jobs, peers.environment(args.peer_env) if args.peers else None, args.limit)
+    theirs = peers.environment(args.peer_env) if args.peers else None
+    work = Work(args.jobs, frozenset(args.methods), theirs, args.limit)
     if args.shares:
         shares(args.runs, args.models, args.canaries, args.seed, work)
         return

@@ -143,9 +143,7 @@ def test_goals_have_at_least_the_limit_and_no_fewer_right_do(limit):
 
 @pytest.mark.parametrize("kind", ["no leak", "ties alone", "randomised response"])
 def test_seldom_above_the_true_eps(kind):
-    """Rows of a file that is sorted by its bits. Sizes differ: of one size there are few such tables without scores, and
-    each has one order of equal scores.
-    """
+    """Rows of a file sorted by bits. Sizes differ, as few such tables of one size have equal scores alone."""
     rng, runs, wrong = np.random.default_rng(4), 400, 0
     for _ in range(runs):
         n = int(rng.integers(40, 200))
