@@ -159,7 +159,7 @@ def test_a_given_percentile_means_the_same_to_who_sees_z0(tmp_path):
     found, signals = eg.audit(run), run.signals()
     below = signals["loss"][:, 0, 0] < signals["reference"][:, 9]  # the tenth smallest of 49
     assert found.judged.tally == eg.Tally.from_guesses(signals.bits[:, 0], (~below).astype(int))
-    assert "percentile 20 fixed beforehand" in found.verdict.sentence
+    assert "percentile 20 fixed beforehand" in found.adversary.rule
     assert found.to_json()["rule"]["percentile"] == 20
 
 
