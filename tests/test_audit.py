@@ -133,7 +133,7 @@ def test_a_rule_judged_on_its_own_data_is_an_estimate(whole):
     assert {row.promise for row in others} == {"estimate"}
     assert all("chosen on the data that it is judged on" in row.note for row in others)
     assert (proven.method, proven.promise) == ("simultaneous", "guaranteed")
-    assert proven.note.endswith("highest scores, guessed b = 1")
+    assert proven.note == "of the 131 highest scores, guessed b = 1"
     assert a.verdict.method == "weighted"
     late = audit_run(whole, {"rule": "same-data"})  # which was not declared
     assert {row.promise for row in late.rows} == {"estimate"}

@@ -56,7 +56,8 @@ class LeastWrong:
                 if at > corners[-1]:
                     break
                 at = 0.0
-                lines.pop(), corners.pop()
+                lines.pop()
+                corners.pop()
             if at < 1.0:
                 lines.append((slope, start))
                 corners.append(at)
