@@ -16,7 +16,6 @@ from timing import on_one_thread
 
 import epsgauge as eg
 from epsgauge.adjacency import ADJACENCIES
-from epsgauge.auditing.accounting import composed
 from epsgauge.bounds import exact
 from epsgauge.bounds.exact import Direction, Quantity, by_inversion, exact_lower_bound
 from epsgauge.bounds.gaussian import gaussian_bound, of_gaussian
@@ -25,6 +24,7 @@ from epsgauge.bounds.ordering import EpsOrdering
 from epsgauge.bounds.ranked import Ranked
 from epsgauge.bounds.regions import MuRegion
 from epsgauge.bounds.subsampled import curve
+from epsgauge.mechanisms.accounting import composed
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.stats.families import Mu
 

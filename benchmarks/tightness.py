@@ -24,9 +24,9 @@ from timing import on_one_thread
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.attacks.rehearsed import effect
-from epsgauge.auditing.accounting import accountant_eps
 from epsgauge.auditing.audit import audit
 from epsgauge.data.digits import Digits, digits
+from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.mechanisms.privacy import DISTANCE, DPSGD
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from epsgauge.auditing import accounting
-from epsgauge.auditing.accounting import accountant_eps, substituted
 from epsgauge.errors import InvalidInput, MissingExtra
+from epsgauge.mechanisms import accounting
+from epsgauge.mechanisms.accounting import accountant_eps, substituted
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
 

@@ -10,7 +10,6 @@ from scipy import stats
 from tiny_runs import Pairs, pairs_plan, plan, played
 
 import epsgauge as eg
-from epsgauge.auditing.accounting import accountant_eps, composed
 from epsgauge.auditing.audit import audit_run
 from epsgauge.auditing.calibration import calibrate
 from epsgauge.auditing.forecast import forecast
@@ -19,6 +18,7 @@ from epsgauge.bounds.gaussian import ranked_mu
 from epsgauge.bounds.noise import eps_of_noise, least_wrong, noise_at_most
 from epsgauge.bounds.ranked import Ranked, last_refuted
 from epsgauge.bounds.subsampled import curve, least_eps
+from epsgauge.mechanisms.accounting import accountant_eps, composed
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import DPSGD_CURVE, FAIR_BITS, RULE_FIXED

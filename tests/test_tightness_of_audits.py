@@ -9,7 +9,7 @@ import pytest
 
 import epsgauge as eg
 from epsgauge.attacks.rehearsed import effect
-from epsgauge.auditing.accounting import accountant_eps
+from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.runner.executors import InProcess
 

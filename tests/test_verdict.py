@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 from tiny_runs import evidence_of_tally
 
-from epsgauge.auditing import accounting
 from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.claim import Claim, NoClaim, promises
 from epsgauge.auditing.verdict import verdict
 from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms import accounting
 from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
 from epsgauge.methods.power import MAX_CELLS
 from epsgauge.methods.table import METHODS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import epsgauge as eg
-from epsgauge.auditing.accounting import accountant_eps
+from epsgauge.mechanisms.accounting import accountant_eps
 from zoo import network, opacus_loops
 
 TRAIN_SIZE = 250

@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
 import epsgauge as eg
-from epsgauge.auditing.accounting import accountant_eps
+from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.trainers.protocol import seed_everything
 from zoo.shipped import membership, probed
 

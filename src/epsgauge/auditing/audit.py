@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
+from epsgauge.auditing.basis import Basis, basis_of
 from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
 from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, saturated, unpromised
-from epsgauge.auditing.claim import Promises, promises
+from epsgauge.auditing.claim import Claim, Promises, promises
 from epsgauge.auditing.control import Control, control_of
 from epsgauge.auditing.declared import facts_of, failing, level_lost
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_time, judge_signals
@@ -279,6 +280,12 @@ class _Case:
         """What the trainer promises; a control promises nothing."""
         return None if self.run is None or self.run.plan.control else self.run.privacy
 
+    @property
+    def basis(self) -> Basis:
+        """What the claim rests on."""
+        probe, claim = None if self.run is None else self.run.probe, self.promised.claim
+        return basis_of(claim, self.claimed_privacy, probe) if isinstance(claim, Claim) else Basis(probe)
+
     def judge(self, delta: float, *, by_mu: bool, limit: bool = False) -> tuple[Method, tuple[str, ...]]:
         """Who judges at this δ, and what must be said about it; a `limit` for ε is no claim of DP-SGD."""
         asked, named = replace(self.asked, by_mu=by_mu), self.using.method
@@ -332,6 +339,7 @@ def _assembled(case: _Case) -> Audit:
         delta=settings.delta,
         adversary=who,
         control=case.control,
+        basis=case.basis,
         caveats=(*said, *undeclared),
     )
     posterior = estimate(evidence.tally, delta=settings.delta)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from epsgauge.adjacency import ADJACENCIES, Adjacency, check_implied
-from epsgauge.auditing.accounting import accountant_eps, substituted
 from epsgauge.errors import InvalidInput, MissingExtra
+from epsgauge.mechanisms.accounting import accountant_eps, substituted
 from epsgauge.mechanisms.privacy import KnownPrivacy, Privacy
 from epsgauge.settings import AuditSettings
 from epsgauge.stats import region

@@ -33,7 +33,8 @@ def gate(
 ) -> Gate:
     """Hold the audit against gates; what is not guaranteed counts only with `count_estimates`.
 
-    "inconclusive" fails on a violation too, and where the audit could not have found one: the attack sees nothing, or
+    "violation" also fails on a claim that is unsupported: a probe, or the accountant itself, refutes what it rests on.
+    "inconclusive" fails on these too, and where the audit could not have found one: the attack sees nothing, or
     the models are too few.
 
     `fail_above` is compared with the audit's lower bound, one-sided at the verdict's level, at the δ of the audit.
@@ -57,7 +58,9 @@ def gate(
                 f"fail_on = {fail_on} needs a claim, but there is none, so it could never fail. "
                 f"{audit.verdict.sentence} State claimed_eps, claimed_delta and claimed_adjacency, or use fail_above."
             )
-        if audit.verdict.kind in ABOVE.values():
+        if audit.verdict.kind == "unsupported":
+            reasons.append(audit.verdict.sentence)
+        elif audit.verdict.kind in ABOVE.values():
             counts = count_estimates or audit.verdict.promise == "guaranteed"
             (reasons if counts else uncounted).append(audit.verdict.sentence)
         elif fail_on == "inconclusive" and audit.verdict.kind in ("inconclusive", "underpowered"):

@@ -63,6 +63,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "claim": _claim(claim),
         "no_claim_because": claim.reason if isinstance(claim, NoClaim) else None,
         "verdict": _verdict(audit.verdict),
+        "probe": None if (probe := audit.verdict.basis.probe) is None else probe.to_json(),
         "level_kept": audit.level_kept,
         "level_lost_because": None if audit.lost is None else audit.lost.why,
         "looks": audit.looks,
@@ -131,5 +132,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
             "canary": verdict.adversary.canary,
         },
         "control": None if verdict.control is None else {**asdict(verdict.control), "sees": verdict.control.sees},
+        "broken": [asdict(finding) for finding in verdict.basis.broken],
+        "found_eps": verdict.basis.eps,
         "sentence": verdict.sentence,
     }

@@ -1,4 +1,4 @@
-"""The verdict on a claim: violation, not refuted by this adversary, inconclusive, underpowered, or no claim."""
+"""The verdict on a claim: violation, unsupported, not refuted by this adversary, inconclusive, and so on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import Adversary
+from epsgauge.auditing.basis import Basis
 from epsgauge.auditing.claim import Claim, NoClaim
 from epsgauge.auditing.control import Control
 from epsgauge.bounds.guesses import Guesses
@@ -21,11 +22,12 @@ from epsgauge.stats.interval import Kind
 from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
 
-# Only a guaranteed bound says that a claim does not hold.
+# Only a guaranteed bound says that a claim does not hold. "unsupported": a probe refutes what the claim rests on.
 Ruling = Literal[
     "violation",
     "violation by an estimate",
     "violation by a credible bound",
+    "unsupported",
     "not refuted",
     "inconclusive",
     "underpowered",
@@ -66,6 +68,7 @@ class Verdict:
     failed: int  # guesses about models that failed, which count in it as wrong
     adversary: Adversary
     control: Control | None  # what the attack sees where there is no noise, if that was tried
+    basis: Basis  # what the claim rests on, as far as that was tested
     adjacency: Adjacency
     mu: float | None  # the bound as μ of Gaussian DP, where that was held against a claim
     noise: float | None  # the bound as noise of DP-SGD, for methods that bound that: so large a one is refuted
@@ -90,6 +93,8 @@ class Verdict:
                 return f"{_claimed(self)} does not hold."
             case "violation by an estimate" | "violation by a credible bound":
                 return f"{_shown(self)}, above {_claimed(self)}, {with_whom}"
+            case "unsupported":
+                return f"the training is not what {_claimed(self)} assumes."
             case "not refuted":
                 return f"{_claimed(self)}."
             case "inconclusive":
@@ -106,7 +111,12 @@ class Verdict:
         found = []
         match self.kind:
             case "violation":
-                found = [f"{_shown(self)}, {with_whom}"]
+                found = [f"{_shown(self)}, {with_whom}", self.basis.said]
+            case "unsupported":
+                found = [
+                    self.basis.said,
+                    f"{_shown(self)}, {'above it' if self.above else 'which is not above it'}, {with_whom}",
+                ]
             case "not refuted":
                 found = [
                     f"{_shown(self)}, which is not above it.",
@@ -133,6 +143,11 @@ class Verdict:
         return tuple(text for text in (*found, PROMISE[self.promise], OPPOSITE if self.folded else "") if text)
 
     @property
+    def above(self) -> bool:
+        """Whether the bound is above the claim; what that proves is up to the promise."""
+        return self.claim is not None and self.bound > self.claim.eps
+
+    @property
     def brief(self) -> str:
         """The ruling and the bound, on one line."""
         at = f"{self.label}, {self.promise}, level {self.level:g}, δ = {self.delta:g}, {self.adjacency}"
@@ -154,6 +169,7 @@ def verdict(
     delta: float,
     adversary: Adversary,
     control: Control | None = None,
+    basis: Basis | None = None,
     caveats: tuple[str, ...] = (),
 ) -> Verdict:
     """Judge a claim at its own δ, or report the bound at `delta` where there is none."""
@@ -165,6 +181,8 @@ def verdict(
         blind = control is not None and not control.sees
         left: Ruling = "inconclusive" if blind else "not refuted"
         kind = ABOVE[promise] if bound > judged.eps else "underpowered" if largest <= judged.eps else left
+        if basis is not None and basis.broken and kind != "violation":
+            kind = "unsupported"
     tallied = method.rests_on(evidence)
     folded = method.folds and float(tallied.tally.fnr + tallied.tally.fpr) > 1
     unneeded = (
@@ -189,6 +207,7 @@ def verdict(
         failed=tallied.n_failed,
         adversary=adversary if method.needs_rule else replace(adversary, rule=f"guesses by {method.guessed_by}"),
         control=control,
+        basis=basis or Basis(),
         adjacency=evidence.scores.adjacency,
         mu=method.mu(evidence, level=level),
         noise=method.noise(evidence, level=level),
@@ -205,6 +224,7 @@ _HEADS = {
     "violation": "Violation",
     "violation by an estimate": "Violation by an estimate, which proves nothing",
     "violation by a credible bound": "Violation by a credible bound, which proves nothing",
+    "unsupported": "Unsupported",
     "not refuted": "Not refuted by this adversary",
     "inconclusive": "Inconclusive",
     "underpowered": "Underpowered",

@@ -20,7 +20,8 @@ class Kind(StrEnum):
 
 FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit with 1 if the lower bound is above EPS.")]
 FailOn = Annotated[
-    Kind | None, typer.Option(help="Exit with 1 on a violation, or also where the audit could not have found one.")
+    Kind | None,
+    typer.Option(help="Exit with 1 if the claim is refuted or unsupported, or also if that could not be seen."),
 ]
 CountEstimates = Annotated[
     bool, typer.Option("--count-estimates", help="Let gates count bounds that are not guaranteed too.")

@@ -23,9 +23,9 @@ def probe(
 ) -> None:
     """Test noise, clipping, sampling and steps directly. Exits with 1 if they are not what is accounted."""
     from epsgauge.errors import InvalidInput
-    from epsgauge.probing.of_plan import probe_plan
     from epsgauge.reporting.probe import show
     from epsgauge.runner.plan import Plan
+    from epsgauge.runner.probed import probe_plan
 
     plan = Plan.read(plan_file, small=small)
     if out is not None and not out.parent.is_dir():  # before the trainings, and not after

@@ -83,7 +83,7 @@ def draw(shown: Ladder, *, prefix: str = "") -> str:
 def _rung(picture: Picture, rung: Rung, x: Scale, y: float) -> None:
     """Text with its baseline at y, the bar below it."""
     colour = "red" if rung.kind == "violation" else "blue"
-    look = "strong text-red" if rung.kind == "violation" else "text-muted"
+    look = "strong text-red" if rung.kind in ("violation", "unsupported") else "text-muted"
     picture.words(LEFT, y, [(rung.adversary, ""), (f"ε ≥ {number(rung.shown)}", "strong"), (rung.kind, look)], "halo")
     for end, how in ((rung.shown, f"fill-{colour} half"), (rung.surely, f"fill-{colour}")):
         picture.rect(x(0), y + 7, max(x(end) - x(0), 2), 10, how, f"ε ≥ {number(end)}")

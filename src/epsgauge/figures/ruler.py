@@ -218,6 +218,8 @@ def _place_of_the_claim(v: Verdict) -> str:
         )
     if v.kind == "inconclusive":
         return " That the bound is not above the claim means nothing here: the attack sees nothing even without noise."
+    if v.kind == "unsupported" and not v.above:
+        return " The bound is not above the claim, but the claim rests on what does not hold."
     if v.kind == "not refuted":
         return (
             " The bound is not above the claim, so this attack does not refute the claim. It does not verify it either."

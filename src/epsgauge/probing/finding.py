@@ -33,6 +33,11 @@ class Finding:
     rate: float | None = None
     steps: int | None = None
 
+    @property
+    def numbered(self) -> bool:
+        """Whether an accountant can compute with what was found."""
+        return any(value is not None for value in (self.noise, self.reach, self.rate, self.steps))
+
 
 def not_tested(name: str, why: str) -> Finding:
     return Finding(name, "not tested", why)

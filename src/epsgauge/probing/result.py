@@ -57,6 +57,13 @@ class Probe(Printed):
             said += f"{number(self.found_eps)} (δ = {self.delta:g}, {self.adjacency})."
         return said
 
+    @property
+    def brief(self) -> str:
+        """What came out, in a line."""
+        bad = ", ".join(f.name for f in self.refuted)
+        what = f"refuted: {bad}" if bad else "nothing speaks against what is accounted"
+        return f"{what} ({self.n_trainings} short trainings)"
+
     def to_json(self) -> dict[str, Any]:
         said = {"sentence": self.sentence, "refuted": bool(self.refuted), "level": 1 - LEVEL, "cannot_see": UNSEEN}
         return {**said, **asdict(self)}
@@ -87,6 +94,25 @@ class Probe(Printed):
 
     def __repr__(self) -> str:
         return f"Probe({len(self.refuted)} of {len(self.findings)} findings refuted: {self.sentence})"
+
+
+@dataclass(frozen=True)
+class Unprobed:
+    """Why there is no probe of a training."""
+
+    reason: str
+
+    @property
+    def brief(self) -> str:
+        return f"none: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def from_json(entry: Any) -> Probe | Unprobed | None:
+    """What `to_json` gave of either; a ValueError where it is something else."""
+    return TypeAdapter[Probe | Unprobed | None](Probe | Unprobed | None).validate_python(entry)
 
 
 def _first(error: ValueError) -> str:

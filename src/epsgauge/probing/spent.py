@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from epsgauge.adjacency import Adjacency
-from epsgauge.auditing.accounting import accountant_eps
 from epsgauge.bounds.noise import SMALLEST
 from epsgauge.bounds.subsampled import least_eps
 from epsgauge.errors import MissingExtra
+from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.probing.finding import Finding
 

@@ -23,6 +23,7 @@ VERDICT_STYLE = {
     "violation": "bold red",
     "violation by an estimate": "yellow",
     "violation by a credible bound": "yellow",
+    "unsupported": "bold red",
     "not refuted": "bold blue",
     "inconclusive": "bold yellow",
     "underpowered": "bold yellow",
@@ -89,6 +90,8 @@ def _facts(audit: Audit) -> dict[str, str]:
         facts["canary"] = who.canary.removeprefix("canary ")
     if audit.verdict.control is not None:
         facts["control"] = str(audit.verdict.control)
+    if audit.verdict.basis.probe is not None:
+        facts["probe"] = audit.verdict.basis.probe.brief
     if audit.said_of_scores:
         facts["scores"] = "; ".join(audit.said_of_scores)
     facts["declared"] = words(audit.declaration)

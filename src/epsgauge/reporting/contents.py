@@ -49,6 +49,7 @@ def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
             ("Rule", audit.adversary.rule),
             *(() if audit.adversary.canary is None else (("Canary", audit.adversary.canary),)),
             *(() if audit.verdict.control is None else (("Control", str(audit.verdict.control)),)),
+            *(() if audit.verdict.basis.probe is None else (("Probe", audit.verdict.basis.probe.brief),)),
             *(("Scores", said) for said in audit.said_of_scores),
             ("Declared", words(audit.declaration)),
         ),

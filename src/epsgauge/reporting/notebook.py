@@ -159,7 +159,7 @@ STYLE = """
 .epsgauge th,.epsgauge td{text-align:left;padding:.2em 1.2em .2em 0;background:none}
 .epsgauge th{color:var(--muted);font-weight:500}
 .epsgauge .said{border-left:4px solid var(--muted);padding-left:.7em}
-.epsgauge .violation{border-color:var(--red-text)}
+.epsgauge .violation,.epsgauge .unsupported{border-color:var(--red-text)}
 .epsgauge .not-refuted{border-color:var(--blue-text)}
 .epsgauge .inconclusive,.epsgauge .underpowered{border-color:var(--orange-text)}
 .epsgauge progress{width:20rem;max-width:100%}

@@ -17,6 +17,7 @@ from epsgauge.auditing.stopping import StopWhen
 from epsgauge.games.signals import Outcome
 from epsgauge.numbers import duration
 from epsgauge.plain import plain
+from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Enough, Watch
 from epsgauge.runner.progress import Progress as Counts
@@ -81,6 +82,10 @@ class Bar(Watch):
             self.console.print(Text(said, style="yellow"))
         if self.stop is not None:
             self.stop.check(run)
+
+    def probed(self, probe: Probe | Unprobed) -> None:
+        refuted = isinstance(probe, Probe) and bool(probe.refuted)
+        self.console.print(Text(f"{self.name}, probe: {plain(probe.brief)}", style="bold red" if refuted else ""))
 
     def ranked_one(self, progress: Counts) -> None:
         self._came()

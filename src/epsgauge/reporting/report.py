@@ -71,6 +71,8 @@ def written(source: Source, format: Format, *, claimed: float | None = None, pro
     thing = _known(source, claimed)
     if probe is not None:
         _check_probe(thing, probe)
+    elif isinstance(thing, Audit) and isinstance(thing.verdict.basis.probe, Probe):
+        probe = thing.verdict.basis.probe
     if format == "json":
         more = {} if probe is None else {"probe": probe.to_json()}
         values = json_ready(_values(thing) | more)

@@ -16,9 +16,12 @@ from epsgauge.games.adversary import PRESETS, AdversarySettings
 from epsgauge.games.rehearsal import STRIDE
 from epsgauge.games.settings import GameSettings
 from epsgauge.runner import small as smaller
-from epsgauge.runner.parts import Part, part_of
+from epsgauge.runner.parts import BUILT_IN, Part, part_of
 from epsgauge.settings import AuditSettings
 from epsgauge.validation import sentence_of
+
+# A run of so many models begins with a probe, which takes about a hundred trainings, most of them of a few steps.
+PROBED_FROM = 200
 
 
 class ExecutionSettings(BaseModel):
@@ -44,6 +47,7 @@ class Plan(BaseModel):
     seed: int = Field(default=0, ge=0)
     n_models: int = Field(ge=1)
     control: bool = False  # without noise, to see whether the attack finds anything at all
+    probe: bool | None = None  # test what the accountant assumes first; None: of trainers of the user's own
     data: Part
     trainer: Part
     game: GameSettings
@@ -113,6 +117,14 @@ class Plan(BaseModel):
     def start(self) -> Literal["known", "secret"]:
         """Whether the adversary knows the first weights, which are then the same for all models."""
         return self.adversary.start or ("known" if self.game.auto else "secret")
+
+    @property
+    def probes(self) -> bool:
+        """Whether a run begins with a probe. By default one whose trainer is not built in does, if it is long enough
+        for the probe's trainings, which are short, to be a small part of it.
+        """
+        own = self.trainer.use not in BUILT_IN["trainer"] and self.n_models >= PROBED_FROM
+        return not self.control and (own if self.probe is None else self.probe)
 
     @property
     def n_samples(self) -> int:

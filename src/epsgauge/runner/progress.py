@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from epsgauge.games.signals import Outcome
 
 if TYPE_CHECKING:
+    from epsgauge.probing.result import Probe, Unprobed
     from epsgauge.runner.view import Run
 
 
@@ -61,11 +62,14 @@ class Watch:
     stop_when: str | None = None  # what it will stop the run for, by raising `Enough`; kept in the store
 
     def stage(self, name: str) -> None:
-        """The run begins with "preparing" (code and data), "ranking" (worst-case points), "rehearsing" (models set
-        apart) or "playing"."""
+        """The run begins with "preparing" (code and data), "probing" (what the accountant assumes), "ranking"
+        (worst-case points), "rehearsing" (models set apart) or "playing"."""
 
     def opened(self, run: Run) -> None:
         """The store is there, and nothing was played by this process: the moment to refuse."""
+
+    def probed(self, probe: Probe | Unprobed) -> None:
+        """What the accountant assumes was tested, before any model is trained."""
 
     def ranked_one(self, progress: Progress) -> None:
         """A ranking model is done; `progress` counts ranking models."""

@@ -132,7 +132,7 @@ def entries_of_session(store: Store, plan: Plan, prepared: Prepared) -> dict[str
             notes.append(
                 f"The trainer's promise changed with its code, now {prepared.privacy}; the first one is judged."
             )
-        entries |= {"accepted_code": accepted, "code": code, "notes": notes}
+        entries |= {"accepted_code": accepted, "code": code, "notes": notes, "probe": None}  # of other code
     return entries
 
 

@@ -18,11 +18,13 @@ from epsgauge.games.ranking import Ranking
 from epsgauge.games.roles import Roles
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.games.signals import Outcome
+from epsgauge.numbers import json_ready
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
 from epsgauge.runner.executors import Crew, confirm, crew_for, results, single
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.probed import probe_of_run
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.rehearsing import Rehearsal
 from epsgauge.runner.replay import difference
@@ -76,6 +78,7 @@ def run(
             indices = _remaining(store, plan, retry_failed)
             if indices:
                 with _noted(store):
+                    _probe(store, plan, watch)
                     group = resume.group_of(store)
                     roles = _roles(store, plan, crew, watch, retry_failed, group)
                     if store.get("rehearses"):
@@ -123,6 +126,16 @@ def _resume(
         crew.expected = replace(crew.expected, digest=prepared.digest)
         entries |= resume.entries_of_session(store, plan, prepared)
     store.put(entries, resume.declares(plan, store.get("fingerprint")))
+
+
+def _probe(store: Store, plan: Plan, watch: Watch) -> None:
+    """Test once what the accountant assumes; models are trained whatever comes out."""
+    if not plan.probes or store.get("probe") is not None:
+        return
+    watch.stage("probing")
+    found = probe_of_run(plan)
+    store.put({"probe": json_ready(found.to_json())})
+    watch.probed(found)
 
 
 def _remaining(store: Store, plan: Plan, retry_failed: bool) -> list[int]:

@@ -20,6 +20,8 @@ from epsgauge.games.rehearsal import canary_of, is_quiet
 from epsgauge.games.signals import Signals
 from epsgauge.mechanisms import privacy as promises
 from epsgauge.mechanisms.privacy import Privacy
+from epsgauge.probing import result as probing
+from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.references import is_reference
 from epsgauge.runner import lock
 from epsgauge.runner.parts import BUILT_IN, Part
@@ -63,6 +65,7 @@ class Run(Displayed):
     code_changed: bool  # and that was accepted
     stop_when: str | None  # what it was to stop for before all models were played
     canary: dict[str, Any] | None  # that was taken of several: its name and meaning, and how the best of them did
+    probe: Probe | Unprobed | None  # of the training, before models were trained; None where the plan asks for none
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -91,6 +94,7 @@ class Run(Displayed):
                 bool(store.get("accepted_code")),
                 store.get("stop_when"),
                 _canary(store),
+                _probe(store),
             )
 
     def __repr__(self) -> str:
@@ -280,6 +284,13 @@ def _canary(store: Store) -> dict[str, Any] | None:
     texts = {key: str(taken[key]) for key in ("name", "meaning")}
     best = {str(name): float(told) for name, told in taken["best"].items()}
     return {"number": int(taken["number"]), **texts, "best": best, "tried": [str(name) for name in taken["tried"]]}
+
+
+def _probe(store: Store) -> Probe | Unprobed | None:
+    try:
+        return probing.from_json(store.get("probe"))
+    except ValidationError as error:
+        raise _unread(store, "what its probe found cannot be read", error) from error
 
 
 def _notes(store: Store, sessions: list[dict[str, Any]]) -> list[str]:

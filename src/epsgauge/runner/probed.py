@@ -1,0 +1,49 @@
+"""The probe of a plan, in a worker process of its own: nothing that it leaves there can reach a model of the run."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from epsgauge.errors import EpsgaugeError
+from epsgauge.probing.probe import probe
+from epsgauge.probing.result import Probe, Unprobed
+from epsgauge.references import beside, users_code
+from epsgauge.runner.executors import apart
+from epsgauge.runner.limit import within
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import trainer_of
+
+# With `execution.timeout`, a probe may take as long as so many models.
+TRAININGS = 150
+
+
+def probe_plan(plan: Plan) -> Probe:
+    """Its trainer and data, at the size of its training sets; the claim that it states, or the accountant's."""
+    return apart(plan, partial(_probed, claim=True))
+
+
+def probe_of_run(plan: Plan) -> Probe | Unprobed:
+    """The same for a run, whose claim is held against it later. What cannot be probed is trained all the same."""
+    try:
+        return apart(plan, partial(_probed, claim=False))
+    except EpsgaugeError as error:
+        limit = "" if plan.execution.timeout is None else f" A probe may take {TRAININGS} times execution.timeout."
+        return Unprobed(f"{error}{limit}")
+
+
+def _probed(plan: Plan, *, claim: bool) -> list[Probe]:
+    audit, timeout = plan.audit, plan.execution.timeout
+    with beside(plan.folder), within(None if timeout is None else TRAININGS * timeout, [0]):
+        trainer = trainer_of(plan)
+        with users_code(f"data {plan.data.use}"):
+            data = plan.data.build()
+        found = probe(
+            trainer,
+            data,
+            delta=audit.delta if audit.claimed_delta is None else audit.claimed_delta,
+            adjacency=audit.claimed_adjacency or plan.game.adjacency,
+            claimed_eps=audit.claimed_eps if claim else None,
+            train_size=plan.game.train_size,
+            seed=plan.seed,
+        )
+    return [found]
