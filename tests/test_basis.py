@@ -201,7 +201,7 @@ def test_a_resumed_run_is_not_probed_again(broken):
 
 def test_the_probe_changes_no_signal(broken, tmp_path):
     without = run(plan(probe=False), out=tmp_path / "run", executor=InProcess())
-    assert without.probe is None
+    assert without.probe == Unprobed("the plan has probe = false.")
     one, other = without.signals(), Run.open(broken[0]).signals()
     assert one["loss"].tobytes() == other["loss"][: len(one["loss"])].tobytes()
 

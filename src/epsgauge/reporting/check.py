@@ -45,6 +45,10 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         facts["trains"] += f"; about {more} more try canaries, {teach}or have no noise as a control"
     elif plan.n_learning:
         facts["trains"] += f", after {plan.n_learning} that the attack learns on"
+    if plan.probes:
+        facts["probe"] = (
+            "the run begins with a hundred short trainings that test noise, clipping, sampling and steps directly"
+        )
     if seen.advice:
         facts["models"] = " ".join(map(str, seen.advice))
     if trial is not None:
@@ -53,7 +57,7 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
             f"{seen.workers} workers; mean loss {trial.member_loss:.3g} on training points, {trial.reference_loss:.3g} "
             "on others"
         )
-        if isinstance(trial.privacy, DPSGD):
+        if isinstance(trial.privacy, DPSGD) and not plan.probes:
             facts["probe"] = (
                 "`epsgauge probe` tests in seconds whether noise, clipping, sampling and steps are as accounted"
             )

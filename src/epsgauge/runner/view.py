@@ -65,7 +65,7 @@ class Run(Displayed):
     code_changed: bool  # and that was accepted
     stop_when: str | None  # what it was to stop for before all models were played
     canary: dict[str, Any] | None  # that was taken of several: its name and meaning, and how the best of them did
-    probe: Probe | Unprobed | None  # of the training, before models were trained; None where the plan asks for none
+    probe: Probe | Unprobed | None  # of the training, before models were trained; None where it is not called for
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -74,9 +74,10 @@ class Run(Displayed):
             sessions = store.get("sessions") or [{}]
             declarations = store.declarations()
             declared = _settings(store, declarations)
+            plan = stored_plan(store, declared)
             return cls(
                 folder,
-                stored_plan(store, declared),
+                plan,
                 declared,
                 declarations,
                 promises.from_json(store.get("privacy")),
@@ -94,7 +95,7 @@ class Run(Displayed):
                 bool(store.get("accepted_code")),
                 store.get("stop_when"),
                 _canary(store),
-                _probe(store),
+                _probe(store, plan),
             )
 
     def __repr__(self) -> str:
@@ -286,9 +287,12 @@ def _canary(store: Store) -> dict[str, Any] | None:
     return {"number": int(taken["number"]), **texts, "best": best, "tried": [str(name) for name in taken["tried"]]}
 
 
-def _probe(store: Store) -> Probe | Unprobed | None:
+def _probe(store: Store, plan: Plan) -> Probe | Unprobed | None:
+    entry = store.get("probe")
+    if entry is None and plan.probe is False:
+        return Unprobed("the plan has probe = false.")
     try:
-        return probing.from_json(store.get("probe"))
+        return probing.from_json(entry)
     except ValidationError as error:
         raise _unread(store, "what its probe found cannot be read", error) from error
 
