@@ -65,6 +65,7 @@ def audited(name: str, adversary: str, n_models: int) -> tuple[eg.Audit, str, fl
     plan = eg.Plan(
         name=name,
         n_models=n_models,
+        probe=False,  # it has a column of its own
         data=case.data,
         trainer={"use": case.use, **changes.get("trainer", {})},
         game={"train_size": TRAIN_SIZE, "adjacency": case.adjacency},
