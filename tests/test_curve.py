@@ -145,6 +145,20 @@ def test_sums_of_losses_are_in_their_window(training):
         assert end >= twin - 1e-12 * abs(twin)
 
 
+def test_little_noise_in_many_steps_takes_wider_bins():
+    """Losses are huge there; fewer bins are rounded to the same sides, and ε is nearly the same."""
+    little = DPSGD(0.002, 0.12, 3000)
+    (some,) = subsampled._both(little, "substitute", subsampled.FINE, more=False)
+    assert some.losses.size < 1.1 * subsampled.LONGEST_FINE
+    (curved,) = subsampled._both(little, "substitute", subsampled.WIDTH, more=True)
+    assert curved.losses.size < 1.1 * subsampled.LONGEST
+    assert least_eps(little, delta=1e-5, adjacency="substitute") > least_eps(
+        DPSGD(0.002, 0.125, 3000), delta=1e-5, adjacency="substitute"
+    )
+    eps = np.array([0.0, 1.0, 5.0])
+    assert np.all(some.deltas(eps) - some.unsure <= curved.deltas(eps) + curved.unsure)
+
+
 # The noise that guesses refute
 
 

@@ -23,6 +23,8 @@ from epsgauge.stats.arrays import Complexes, Floats
 WIDTH, FINE = 0.04, 0.0025
 # These are taken as at most so much, in one step and, as μ, in all; and no step has more bins.
 OF_STEP, OF_ALL, MOST = 0.25, 3.0, 2**17
+# About how many bins the sum has at most, for a curve and for its ε: they are wider where losses are huge.
+LONGEST, LONGEST_FINE = 2**18, 2**20
 # What outputs beyond all bins, or dropped, may have of the probability, over all steps; and what the sum may have
 # beyond its window.
 BEYOND, OUTSIDE = 1e-12, 1e-11
@@ -168,19 +170,38 @@ class _Losses:
 
 def _both(privacy: DPSGD, adjacency: Adjacency, width: float, *, more: bool) -> list[Spent]:
     """Of each direction of neighbours, more or less telling than the truth; replacing a point has one."""
-    steps = int(privacy.steps)
     directions = (False, True) if adjacency == "add-remove" else (False,)
-    bins = [_bins(privacy, adjacency, width, turned=turned, balanced=not more) for turned in directions]
-    return [_composed(each.split() if more else each.merged(steps), steps) for each in bins]
+    return [_spent(privacy, adjacency, width, turned=turned, more=more) for turned in directions]
 
 
-def _bins(privacy: DPSGD, adjacency: Adjacency, width: float, *, turned: bool, balanced: bool) -> _Bins:
-    """`balanced`: where the losses have an end, as those of adding a point, they are cut for `merged`."""
+def _spent(privacy: DPSGD, adjacency: Adjacency, width: float, *, turned: bool, more: bool) -> Spent:
+    steps = int(privacy.steps)
+
+    def of_step(least: float) -> _Losses:
+        bins = _bins(privacy, adjacency, width, least, turned=turned, balanced=not more)
+        return bins.split() if more else bins.merged(steps)
+
+    one = of_step(0.0)
+    low, high = _window(one, steps)
+    wide = (high - low) / (LONGEST if more else LONGEST_FINE)
+    if one.width < wide:
+        one = of_step(wide)
+        low, high = _window(one, steps)
+    return _composed(one, steps, low, high)
+
+
+def _bins(
+    privacy: DPSGD, adjacency: Adjacency, width: float, least: float = 0.0, *, turned: bool, balanced: bool
+) -> _Bins:
+    """Bins have this width in standard deviations, and at least the other one.
+
+    `balanced`: where the losses have an end, as those of adding a point, they are cut for `merged`.
+    """
     rate, noise, steps = float(privacy.sample_rate), float(privacy.noise_multiplier), int(privacy.steps)
     reach = -float(special.ndtri(BEYOND / steps)) * noise
     low, high = (_loss(rate, noise, x, adjacency) for x in (-reach, reach + (0.0 if turned else 1.0)))
     of_step = min(min(central_limit(privacy, adjacency), OF_ALL) / math.sqrt(steps), OF_STEP)
-    width = max(width * of_step, (high - low) / MOST)
+    width = max(width * of_step, (high - low) / MOST, least)
     balanced = balanced and adjacency == "add-remove"
     start = _first_edge(rate, noise, width) - width if balanced else (math.floor(low / width) - 1) * width
     edges: Floats = start + np.arange(max(1, math.ceil((high - start) / width)) + 1, dtype=np.float64) * width
@@ -242,9 +263,8 @@ def _between(z: Floats) -> Floats:
 # All steps
 
 
-def _composed(one: _Losses, steps: int) -> Spent:
-    """The sum of the losses of all steps."""
-    low, high = _window(one, steps)
+def _composed(one: _Losses, steps: int, low: float, high: float) -> Spent:
+    """The sum of the losses of all steps, in its window."""
     first = math.floor((low - steps * one.start) / one.width)
     size = fft.next_fast_len(math.ceil((high - low) / one.width) + 2, real=True)
     wrapped = np.bincount(np.arange(len(one.mass)) % size, weights=one.mass, minlength=size)
