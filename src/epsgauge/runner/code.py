@@ -168,7 +168,9 @@ def _beside_script(plan: Plan) -> list[File]:
     if script is None or not any(_owner(thing).__module__ in UNNAMED for thing in given):
         return []
     path = Path(script)
-    return _reached(list(_imported(path, path.read_bytes(), plan.folder)), plan.folder) if path.is_file() else []
+    if "site-packages" in path.parts or not path.is_file():  # one that is installed, as pytest
+        return []
+    return _reached(list(_imported(path, path.read_bytes(), plan.folder)), plan.folder)
 
 
 def _owner(thing: Any) -> Any:
@@ -203,8 +205,9 @@ def _imported(file: Path, source: bytes, folder: Path | None) -> Iterator[Path]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # a program in another language
         return
+    around = list(dict.fromkeys([file.parent, _above(file), *filter(None, [folder])]))
     for node in ast.walk(tree):
-        places = list(dict.fromkeys([file.parent, _above(file), *filter(None, [folder])]))
+        places = around
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
