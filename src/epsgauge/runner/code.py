@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -201,24 +202,28 @@ def _file(module: str, folder: Path | None) -> Path | None:
 
 def _imported(file: Path, source: bytes, folder: Path | None) -> Iterator[Path]:
     """Files that a module imports from its own folder or from that of the plan."""
+    around = list(dict.fromkeys([file.parent, _above(file), *filter(None, [folder])]))
+    for level, name in _imports(source):  # from . import x: from the package that the file is in, or from one above
+        places = [file.parents[min(level, len(file.parents)) - 1]] if level else around
+        yield from (near for place in places if (near := module_file(place, name)) is not None)
+
+
+@lru_cache(maxsize=256)
+def _imports(source: bytes) -> tuple[tuple[int, str], ...]:
+    """What a module imports: how many packages above it, and its name there. Each run asks several times."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # a program in another language
-        return
-    around = list(dict.fromkeys([file.parent, _above(file), *filter(None, [folder])]))
+        return ()
+    found = []
     for node in ast.walk(tree):
-        places = around
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            if node.level:  # from . import x: from the package that the file is in, or from one above
-                places = [file.parents[min(node.level, len(file.parents)) - 1]]
             before = [node.module] if node.module else []
             names = [*before, *(".".join([*before, alias.name]) for alias in node.names if alias.name != "*")]
-        else:
-            continue
-        for name in names:
-            yield from (near for place in places if (near := module_file(place, name)) is not None)
+            found += [(node.level, name) for name in names]
+    return tuple(found)
 
 
 def _source(thing: Any) -> str:
