@@ -146,7 +146,7 @@ def test_sums_of_losses_are_in_their_window(training):
 
 
 def test_little_noise_in_many_steps_takes_wider_bins():
-    """Losses are huge there; fewer bins are rounded to the same sides, and ε is nearly the same."""
+    """Losses are huge there; ε still falls with the noise, and both roundings keep their sides."""
     little = DPSGD(0.002, 0.12, 3000)
     (some,) = subsampled._both(little, "substitute", subsampled.FINE, more=False)
     assert some.losses.size < 1.1 * subsampled.LONGEST_FINE
