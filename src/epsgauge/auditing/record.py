@@ -62,6 +62,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "accountant": {"source": audit.promises.source, "eps": dict(audit.accountant)},
         "claim": _claim(claim),
         "no_claim_because": claim.reason if isinstance(claim, NoClaim) else None,
+        "decision": asdict(audit.decision),
         "verdict": _verdict(audit.verdict),
         "probe": None if (probe := audit.verdict.basis.probe) is None else probe.to_json(),
         "level_kept": audit.level_kept,

@@ -13,6 +13,7 @@ from epsgauge.cli.audit import (
     ClaimedEps,
     ClaimedMu,
     Delta,
+    Explain,
     FitPairs,
     Level,
     PooledGuesses,
@@ -77,6 +78,7 @@ def scores(
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
     report: ReportFile = None,
+    explain: Explain = False,
     as_json: AsJson = False,
 ) -> None:
     """Audit a file of scores. A higher score must mean that b = 1 is more likely."""
@@ -102,7 +104,7 @@ def scores(
         from epsgauge.reporting.report import report as write
 
         say(f"report: {write(found, out=report)}", err=True)
-    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates)
+    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates, explain=explain)
 
 
 def _by_cohorts(table: Scores, seed: int | None, settings: dict[str, Any], options: dict[str, Any]) -> None:

@@ -54,6 +54,7 @@ def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
             ("Declared", words(audit.declaration)),
         ),
         probe=probe,
+        decision=audit.decision,
     )
 
 
@@ -189,10 +190,6 @@ def _numbers(audit: Audit) -> tuple[Number, ...]:
     at = "" if v.delta == audit.settings.delta else f", at δ = {audit.settings.delta:.3g}"
     note = f"{row.promise}, median {_median(post)}{at}"
     out.append(Number(f"{level} interval", interval_text(row.low, row.high), note))
-    if (claimed := audit.claimed_here) is not None:
-        above = likely(float(post.exceeds(claimed)))
-        what = "posterior probability" if row.promise == "credible" else "of a posterior that promises nothing here"
-        out.append(Number("Pr[ε > claim]", above, what))
     if v.kind == "underpowered":
         out.append(Number("Largest bound possible", number(v.largest), "if every guess were right"))
     elif v.detectable is not None and v.kind == "not refuted":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from epsgauge.auditing.decision import Decision
 from epsgauge.numbers import short
 from epsgauge.probing.result import Probe
 from epsgauge.stats.tally import Tally
@@ -98,3 +99,4 @@ class Page:
     columns: tuple[str, ...] = ()  # of the table of a comparison
     beside: tuple[Beside, ...] = ()
     probe: Probe | None = None
+    decision: Decision | None = None  # what an audit means, and what to do next
