@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from epsgauge.auditing.audit import Audit
@@ -46,6 +47,7 @@ def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
         claim=_claim(audit),
         facts=(
             ("Attack", f"{audit.adversary.attack or 'given scores'}; {audit.adversary.access}"),
+            *(() if audit.adversary.powers is None else (("Adversary", str(audit.adversary.powers)),)),
             ("Rule", audit.adversary.rule),
             *(() if audit.adversary.canary is None else (("Canary", audit.adversary.canary),)),
             *(() if audit.verdict.control is None else (("Control", str(audit.verdict.control)),)),
@@ -118,6 +120,13 @@ def of_comparison(found: Comparison) -> Page:
         f"to {largest.difference:.2f} apart, at ε = {short(largest.at)}; the medians are {short(largest.median)} and "
         f"{short(first.median)}."
     )
+    if found.of_adversaries:
+        most = max(found.runs, key=lambda run: run.audit.verdict.bound)
+        least = min(found.runs, key=lambda run: run.audit.verdict.bound)
+        headline = (
+            f"The adversary of {most.label} shows most, ε ≥ {number(most.audit.verdict.bound)}, and that of "
+            f"{least.label} least, ε ≥ {number(least.audit.verdict.bound)}."
+        )
     return Page(
         title="Comparison of runs",
         name=f"{first.label} against {labels}",
@@ -144,7 +153,7 @@ def of_comparison(found: Comparison) -> Page:
                     "none" if run.audit.claim is None else short(run.audit.claim.eps, 2),
                     "" if run is first else f"{run.difference:.3f}",
                 ),
-                answered(run.audit),
+                _with_powers(run.audit) if found.of_adversaries else answered(run.audit),
             )
             for run in found.runs
         ),
@@ -155,6 +164,11 @@ def answered(audit: Audit) -> Answered:
     """The verdict's first sentence, and the others."""
     v = audit.verdict
     return Answered(v.kind, v.head, v.finding, " ".join([*v.details, *v.caveats]))
+
+
+def _with_powers(audit: Audit) -> Answered:
+    said = answered(audit)
+    return replace(said, rest=f"{said.rest} What its adversary may do: {audit.adversary.powers}")
 
 
 def bound_label(audit: Audit) -> str:

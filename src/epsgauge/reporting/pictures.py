@@ -6,6 +6,7 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
 from epsgauge.figures.chart import Drawn
 from epsgauge.figures.charts import CHARTS, charts_of
+from epsgauge.figures.ladder import pipelines_of
 from epsgauge.figures.subject import Subject
 from epsgauge.reporting.estimate import Answer
 
@@ -22,6 +23,7 @@ def of_subject(source: Audit | Answer) -> Sections:
 
 
 def of_comparison(found: Comparison) -> Sections:
-    """The distribution functions, then each run's ruler."""
+    """What each adversary shows, where they differ; the distribution functions, then each run's ruler."""
     rulers = [CHARTS["ruler"].drawn(Subject.of(run.audit), prefix=f"run{i}-") for i, run in enumerate(found.runs)]
-    return {"comparison": [CHARTS["cdfs"].drawn(found)], "verdicts": rulers}
+    out: Sections = {"verdict": [CHARTS["ladder"].drawn(pipelines_of(found))]} if found.of_adversaries else {}
+    return {**out, "comparison": [CHARTS["cdfs"].drawn(found)], "verdicts": rulers}

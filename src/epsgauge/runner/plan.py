@@ -13,6 +13,7 @@ from epsgauge.adjacency import check_implied
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.errors import InvalidInput
 from epsgauge.games.adversary import PRESETS, AdversarySettings
+from epsgauge.games.powers import Powers, powers
 from epsgauge.games.rehearsal import STRIDE
 from epsgauge.games.settings import GameSettings
 from epsgauge.runner import small as smaller
@@ -115,6 +116,16 @@ class Plan(BaseModel):
         return self.adversary.start or ("known" if self.game.auto else "secret")
 
     @property
+    def powers(self) -> Powers:
+        """What the adversary may do, in words, and which claims cover it."""
+        return powers(self.adversary, self.game, self.start)
+
+    @property
+    def tries_canaries(self) -> bool:
+        """Whether a rehearsal finds the best canary; who chooses anew at each step needs none."""
+        return self.game.auto and self.adversary.inserts == "record"
+
+    @property
     def n_samples(self) -> int:
         """N: how many guesses are made."""
         return self.n_models * self.game.pairs_per_model
@@ -205,17 +216,17 @@ class Plan(BaseModel):
 
 
 def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
-    """A game for gradient canaries has no pairs of records, so that no canaries are made for it."""
+    """Gradient canaries are no records, and the adversary `api` makes none: no canaries are made for them."""
     game, adversary = values.get("game"), values.get("adversary")
     if not isinstance(game, dict) or game.get("challenge") is not None or game.get("canaries") is not None:
         return values
-    inserts = getattr(adversary, "inserts", None)
+    inserts, preset = getattr(adversary, "inserts", None), getattr(adversary, "preset", None)
     if isinstance(adversary, dict):
-        of_preset: dict[str, Any] = next(
-            (keys for name, keys in PRESETS.items() if name == adversary.get("preset")), {}
-        )
+        preset = adversary.get("preset")
+        of_preset: dict[str, Any] = next((keys for name, keys in PRESETS.items() if name == preset), {})
         inserts = {**of_preset, **adversary}.get("inserts")
-    return {**values, "game": {**game, "challenge": "average"}} if inserts == "gradient" else values
+    drawn = inserts == "gradient" or preset == "api"
+    return {**values, "game": {**game, "challenge": "average"}} if drawn else values
 
 
 # Keys of [game] that plans of earlier versions have not: unset, they leave a plan what it was.
