@@ -82,7 +82,13 @@ class Plan(BaseModel):
         wrong = self.adversary.check_game(self.game)
         if wrong is None and attack is not None:
             wrong = self.adversary.check_attack(attack.name, attack.needs)
-        if wrong is None and attack is not None and attack.learns and self.game.pairs_are != "fixed":
+        if (
+            wrong is None
+            and attack is not None
+            and attack.learns
+            and attack.same_pairs
+            and self.game.pairs_are != "fixed"
+        ):
             wrong = (
                 f'audit.attack = "{attack.name}" learns how models see a pair, so all models must have the same, but '
                 'game.pairs is "fresh". Set pairs = "fixed" in [game], or use another attack.'
