@@ -8,6 +8,7 @@ from typing import Any
 
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import NoClaim
+from epsgauge.auditing.cohorts import Cohorts
 from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import OWNER
 from epsgauge.declaration import words
@@ -17,6 +18,7 @@ from epsgauge.numbers import interval_text, level_percent, likely, number, perce
 from epsgauge.plain import plain
 from epsgauge.probing.result import Probe
 from epsgauge.reporting import layout, record
+from epsgauge.reporting.cohorts import grouped
 from epsgauge.reporting.estimate import Answer
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
 from epsgauge.stats.families import EpsAtDelta
@@ -27,7 +29,7 @@ NEIGHBOURS = {
 }
 
 
-def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
+def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None = None) -> Page:
     s, t = audit.settings, audit.judged.tally
     tallies = [Counted("All judged pairs", t)]
     if audit.verdict.tally != t:
@@ -55,6 +57,7 @@ def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
             ("Declared", words(audit.declaration)),
         ),
         probe=probe,
+        cohorts=None if cohorts is None else grouped(cohorts),
     )
 
 

@@ -80,6 +80,15 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Grouped:
+    """Groups of points: a row each, and what they show together."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Page:
     """A report but for its pictures."""
 
@@ -98,3 +107,4 @@ class Page:
     columns: tuple[str, ...] = ()  # of the table of a comparison
     beside: tuple[Beside, ...] = ()
     probe: Probe | None = None
+    cohorts: Grouped | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.cohorts import Cohorts
 from epsgauge.auditing.compare import Comparison
 from epsgauge.figures.chart import Drawn
 from epsgauge.figures.charts import CHARTS, charts_of
@@ -13,13 +14,13 @@ from epsgauge.reporting.estimate import Answer
 Sections = dict[str, list[Drawn]]
 
 
-def of_subject(source: Audit | Answer) -> Sections:
-    """Every chart that an audit or four counts can show."""
+def of_subject(source: Audit | Answer, cohorts: Cohorts | None = None) -> Sections:
+    """Every chart that an audit or four counts can show, and that of its groups."""
     subject = source.subject if isinstance(source, Answer) else Subject.of(source)
     out: Sections = {}
     for chart in charts_of(subject):
         out.setdefault(chart.section, []).append(chart.drawn(subject))
-    return out
+    return out if cohorts is None else {**out, "cohorts": [CHARTS["groups"].drawn(cohorts)]}
 
 
 def of_comparison(found: Comparison) -> Sections:
