@@ -5,8 +5,8 @@
 Groups are attacked by randomised response, whose ε is exact. A run is wrong if the bound of any group is above its ε.
 With levels that are divided this may happen in 1 run of 10 here; with each at its own level it happens in more. The
 second table has digits by class: models without privacy on 200 digits, 20 of which have a coin each. The third has a
-table of patients (scikit-learn's diabetes) by sex: models without privacy say whether the disease of 150 of them goes on
-faster than the median, and 40 of these have a coin each.
+table of patients (scikit-learn's diabetes) by sex: models without privacy on 150 of them, 40 of which have a coin each,
+say whether the disease goes on faster than the median.
 """
 
 from __future__ import annotations
