@@ -148,6 +148,7 @@ def test_an_audit_names_the_adversary_and_what_it_may_do(tmp_path):
     audit = eg.audit(played(plan("adaptive-poisoning", n_models=40), tmp_path / "a"))
     assert "the gradients of records that it chooses anew at each step" in audit.adversary.access
     assert audit.to_json()["verdict"]["adversary"]["powers"]["preset"] == "adaptive-poisoning"
+    assert eg.verify(tmp_path / "a").intact
     assert [note for note in audit.warnings if "nor how it samples records is tested" in note]
     page = written(audit, "md")
     assert "Adversary: chooses records of its own anew at each step" in page
