@@ -135,7 +135,7 @@ def judged():
 
 
 def test_sections_come_in_order(hostile, many_page):
-    order = ["verdict", *(key for key in TITLES if key not in ("comparison", "verdicts", "probe"))]
+    order = ["verdict", *(key for key in TITLES if key not in ("comparison", "verdicts", "probe", "cohorts"))]
     assert sections(many_page) == order
     order.remove("dependence")  # one pair per model has none
     assert sections(hostile["html"]) == order
