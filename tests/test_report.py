@@ -135,7 +135,7 @@ def judged():
 
 
 def test_sections_come_in_order(hostile, many_page):
-    order = ["verdict", *(key for key in TITLES if key not in ("comparison", "verdicts", "probe"))]
+    order = ["verdict", *(key for key in TITLES if key not in ("comparison", "verdicts", "probe", "cohorts"))]
     assert sections(many_page) == order
     order.remove("dependence")  # one pair per model has none
     assert sections(hostile["html"]) == order
@@ -442,7 +442,7 @@ def test_report_has_the_options_of_audit():
         return set(inspect.signature(command).parameters)
 
     gate = {"fail_above", "fail_on", "count_estimates", "curve", "as_json"}
-    assert options(report_command.report) - {"out", "format", "probe"} == options(audit_command.audit) - gate
+    assert options(report_command.report) - {"out", "format", "probe", "groups"} == options(audit_command.audit) - gate
     assert set(redo.OPTIONS) == options(audit_command.audit) - gate - {"folder", "same_data"}
     assert set(redo.OF_SCORES) <= options(scores_command.scores)
 

@@ -327,8 +327,8 @@ def _assembled(case: _Case) -> Audit:
     method = judge_.form(evidence, by_mu=by_mu)
     facts = replace(case.facts(settings.delta), level_declared=case.level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
-    attack, canary = (None, None) if run is None else (case.using.attack, run.canary)
-    who = adversary(evidence.judged, attack, case.signals, canary)
+    attack = None if run is None else case.using.attack
+    who = adversary(evidence.judged, attack, case.signals, run)
     said = (
         *caveats,
         *beside(run, settings, case.looks, kept.promise),

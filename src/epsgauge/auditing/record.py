@@ -131,6 +131,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
             "rule": verdict.adversary.rule,
             "access": verdict.adversary.access,
             "canary": verdict.adversary.canary,
+            "powers": None if verdict.adversary.powers is None else asdict(verdict.adversary.powers),
         },
         "control": None if verdict.control is None else {**asdict(verdict.control), "sees": verdict.control.sees},
         "broken": [asdict(finding) for finding in verdict.basis.broken],

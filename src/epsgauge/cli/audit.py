@@ -38,8 +38,8 @@ ClaimedAdjacency = Annotated[str | None, typer.Option(help="Adjacency of the cla
 Attack = Annotated[
     str | None,
     typer.Option(
-        help="percentile, loss, difference, margin, trajectory, lira, lira-offline, attack-r, rmia or your own as "
-        "module:attr."
+        help="percentile, loss, difference, margin, trajectory, lira, lira-offline, attack-r, rmia, quantile, shadow "
+        "or your own as module:attr."
     ),
 ]
 FitModels = Annotated[int | None, typer.Option(help="Use this many models, the first ones, to choose the rule.")]

@@ -108,15 +108,18 @@ def scores(
 
 
 def _by_cohorts(table: Scores, seed: int | None, settings: dict[str, Any], options: dict[str, Any]) -> None:
+    from epsgauge.auditing.audit import audit
     from epsgauge.auditing.cohorts import cohorts
     from epsgauge.auditing.gate import gate_all
     from epsgauge.reporting.cohorts import show
+    from epsgauge.reporting.report import report as write
 
-    if options["report"] is not None:
-        raise InvalidInput("a report shows one audit, but --cohorts makes several. Leave out --report, or use --json.")
     if options["declared"] is not None:
         raise InvalidInput("a declaration does not fix groups, so --cohorts cannot go with --declared. Leave out one.")
     found = cohorts(table, seed=seed, **settings)
+    if options["report"] is not None:
+        whole = audit(table, seed=seed, **settings)
+        say(f"report: {write(whole, out=options['report'], cohorts=found)}", err=True)
     each = [(f"group {cohort.name}", cohort.audit) for cohort in found.cohorts]
     limits = {name: options[name] for name in ("fail_above", "count_estimates")}
     said = gate_all(each, fail_on=kind_of(options["fail_on"]), **limits)

@@ -97,6 +97,8 @@ def _facts(audit: Audit) -> dict[str, str]:
         "tally": f"TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}   FNR {short(float(t.fnr))}  FPR "
         f"{short(float(t.fpr))}",
     }
+    if who.powers is not None:
+        facts["adversary"] = f"{who.powers.preset}: {who.powers}"
     if who.canary is not None:
         facts["canary"] = who.canary.removeprefix("canary ")
     if audit.verdict.control is not None:

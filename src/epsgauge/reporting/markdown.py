@@ -41,6 +41,9 @@ def markdown(page: Page) -> str:
         parts += ["## Tally", _tallies(page)]
     if page.facts:
         parts += ["## Attack", _list(f"{label}: {text}" for label, text in page.facts)]
+    if page.cohorts is not None:
+        parts += ["## Groups", *(_text(sentence) for sentence in page.cohorts.said)]
+        parts.append(_table(page.cohorts.columns, page.cohorts.rows))
     parts += ["## Warnings", _list(page.warnings) if page.warnings else "None."]
     parts += ["## What was run", _fenced("\n".join(page.ran["commands"]), "bash")]
     run = page.ran.get("run")

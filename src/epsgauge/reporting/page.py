@@ -81,6 +81,15 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Grouped:
+    """Groups of points: a row each, and what they show together."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Page:
     """A report but for its pictures."""
 
@@ -100,3 +109,4 @@ class Page:
     beside: tuple[Beside, ...] = ()
     probe: Probe | None = None
     decision: Decision | None = None  # what an audit means, and what to do next
+    cohorts: Grouped | None = None
