@@ -20,18 +20,18 @@ from settings import FIT, HERE, SETTINGS, Setting
 
 import epsgauge as eg
 from epsgauge.attacks.table import ATTACKS
+from epsgauge.runner.executors import InProcess
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", help="one setting", choices=[setting.name for setting in SETTINGS])
+    names = {setting.name: setting for setting in SETTINGS}
+    parser.add_argument("--only", nargs="+", default=[*names], choices=names, metavar="SETTING", help="some settings")
     parser.add_argument("--plans", action="store_true", help="write the plans alone")
-    parser.add_argument("--workers", type=int, help="processes; one for each core if not given")
+    parser.add_argument("--workers", type=int, help="processes; without it, models are trained in this one")
     parser.add_argument("--runs", type=Path, default=Path("build/studies/leaky"), help="folder of the run directories")
     args = parser.parse_args()
-    for setting in SETTINGS:
-        if args.only not in (None, setting.name):
-            continue
+    for setting in (names[name] for name in args.only):
         for m in setting.judged:
             plan = setting.plan(m)
             write(HERE / "plans" / f"{plan.name}.json", plan.tables())
@@ -44,7 +44,10 @@ def main() -> None:
 
 def measured(setting: Setting, folder: Path, workers: int | None) -> dict[str, Any]:
     """Train, and count the guesses of every attack at 0 and at the threshold that an audit with m = 1 chooses."""
-    runs = {m: eg.run(setting.plan(m), out=folder / setting.plan(m).name, workers=workers) for m in setting.judged}
+    runs = {}
+    for m in setting.judged:
+        plan, here = setting.plan(m), InProcess() if workers is None else None
+        runs[m] = eg.run(plan, out=folder / plan.name, executor=here, workers=workers)
     thresholds = {name: [0.0, eg.audit(runs[1], attack=name).judged.threshold] for name in setting.attacks}
     kept: dict[str, Any] = {}
     for m, run in runs.items():
