@@ -12,7 +12,7 @@ from settings import HERE, SETTINGS, Setting
 PAGE = HERE.parent.parent / "docs" / "heuristic.md"
 HEAD = (
     *("", "n", "m", "m/n", "models", "TPR − FPR", "to m = 1", "design effect"),
-    *("ε, 90 % of N = 1000", "cover", "cover, audit's threshold"),
+    *("ε at 0", "cover", "ε at the audit's", "cover"),
 )
 PRIVACY = {"none": "no DP", "dp4": "ε ≈ 4", "dp10": "ε ≈ 10"}
 # The tables: their marks, and which settings and attack each has.
@@ -46,18 +46,22 @@ def filled(page: str) -> str:
 
 
 def table(settings: list[Setting], attack: str) -> str:
-    """Markdown, and a line that says from which m on TPR − FPR is off."""
+    """Markdown, and a line that says from which m on TPR − FPR is off, and which n was not run."""
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
     notes, spent, models = [], 0, 0
     for setting in settings:
-        result = json.loads((HERE / "results" / f"{setting.name}.json").read_text())
+        file = HERE / "results" / f"{setting.name}.json"
+        if not file.exists():
+            notes.append(f"n = {setting.train_size}: not run.")
+            continue
+        result = json.loads(file.read_text())
         zero, audit = (result["rows"][f"{attack}-{which}"] for which in ("zero", "audit"))
         for i, (row, other) in enumerate(zip(zero, audit, strict=True)):
             names = (PRIVACY[setting.privacy], str(setting.train_size)) if i == 0 else ("", "")
             lines.append("| " + " | ".join((*names, *cells(row, other, setting.train_size))) + " |")
         notes.append(f"n = {setting.train_size}: {beginning(zero)}")
         spent, models = spent + result["core_seconds"], models + result["models"]
-    note = f"{' '.join(notes)} {models:,} models, {spent / 60:.0f} minutes of training."
+    note = f"{' '.join(notes)} {models:,} models, {spent / 60:.0f} minutes of training on a core that others used too."
     return "\n".join([*lines, "", note, ""])
 
 
@@ -82,10 +86,14 @@ def cells(row: dict[str, Any], other: dict[str, Any], n: int) -> tuple[str, ...]
         f"{row['advantage']:.3f} ± {row['standard_error']:.3f}",
         "" if one else f"{row['off']:+.3f} ± {row['off_error']:.3f}",
         "" if one else f"{row['design_effect']:.2f}",
-        f"[{row['low']:.2f}, {row['high']:.2f}]",
-        f"{row['cover']} of {row['estimates']}",
-        f"{other['cover']} of {other['estimates']}",
+        *interval(row),
+        *interval(other),
     )
+
+
+def interval(row: dict[str, Any]) -> tuple[str, str]:
+    """The median ends of an estimate's interval, and how many of them hold the ε of m = 1."""
+    return f"[{row['low']:.2f}, {row['high']:.2f}]", f"{row['cover']} of {row['estimates']}"
 
 
 if __name__ == "__main__":
