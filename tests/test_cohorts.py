@@ -123,7 +123,7 @@ def test_by_the_command_line(tmp_path):
     done = told(*words, *claim, "--fail-on", "violation")
     assert done.returncode == 1
     assert "gate: group old: Violation" in done.stderr
-    assert "group other" not in done.stderr
+    assert "gate: group other" not in done.stderr
     found = json.loads(ask(*words, "--json"))
     assert [cohort["name"] for cohort in found["cohorts"]] == ["old", "other", "young"]
     assert found["promise"] == "guaranteed"
