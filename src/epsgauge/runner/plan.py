@@ -208,7 +208,8 @@ class Plan(BaseModel):
 
     def tables(self) -> dict[str, Any]:
         """As plain tables, which `Plan.from_tables` reads back; parts made of the user's objects become their names."""
-        default = {"adversary"} if self.adversary.is_default else set()  # as in plans of earlier versions
+        unset = {"adversary": self.adversary.is_default, "probe": self.probe is None}  # as in plans of earlier versions
+        default = {name for name, is_default in unset.items() if is_default}
         out = self.model_dump(mode="json", exclude={"data", "trainer", *default})
         return {**out, "data": self.data.identity(), "trainer": self.trainer.identity()}
 
