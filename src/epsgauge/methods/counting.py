@@ -114,7 +114,7 @@ class Counting:
     def _usual(self, n_bits: int) -> int:
         """How many of the surest guesses count where no other models can say it: it is known before any output is."""
         factor, power = USUAL_BY_MU if self.by_mu else USUAL
-        return max(1, min(n_bits, round(factor * float(n_bits) ** power)))
+        return max(1, min(n_bits, round(float(factor * n_bits**power))))
 
     @property
     def _surest(self) -> tuple[Guessed, ...]:
