@@ -137,3 +137,9 @@ def test_no_curve_is_refuted_where_nothing_is():
     assert refuted_mu(0.2, 10, eps, np.zeros(len(eps)), 0.1) == 0
     for counts in ((0, 0, 7), (0, 50, 50), (25, 50, 50), (1, 1, 1)):
         assert weighed_mu(Weighed(Guesses(*counts), counts[1] - counts[0]), level=0.95) == 0
+
+
+def test_few_wrong_guesses_that_weigh_much_are_not_lost():
+    """The program is solved at lower μ where the weight does not refute what the number does."""
+    number = one_run_fdp_mu(Guesses(47, 50, 200), level=0.99)
+    assert 0.8 * number < weighed_mu(Weighed(Guesses(47, 50, 200), 6), level=0.99) < number

@@ -16,8 +16,9 @@ from epsgauge.bounds.guesses import Guesses
 from epsgauge.stats import brent, region
 from epsgauge.stats.arrays import Floats
 
-# ε that have prices: so many, from so far below the log-odds of a right guess to so far above, and some further away.
-POINTS, BELOW, ABOVE, FAR = 32, 1.0, 0.8, (-3.0, -1.7, 2.0)
+# ε that have prices: so many, most of them within a distance of the log-odds of a right guess, and some further away.
+# The distance has a part that falls with the number of wrong guesses, as what these say of the log-odds gets surer.
+POINTS, NEAR, FEW, FAR = 32, 0.6, 2.8, (-4.0, -2.4, 2.4, 4.0)
 # Counts that a program looks at, in standard deviations below and above that of wrong guesses; of more, none is solved.
 FEWER, MORE, MOST = 6.0, 12.0, 450
 ROUNDS = 6  # of programs, each at the μ that the prices of the last one refute
@@ -99,7 +100,8 @@ def prices_at(guesses: Guesses, points: int) -> Floats:
     """The ε that have prices: most of them near the log-odds of a right guess, and some further away."""
     wrong = guesses.n_guesses - guesses.n_right
     middle = math.log((guesses.n_right + 0.5) / (wrong + 0.5))
-    near = np.linspace(middle - BELOW, middle + ABOVE, points - len(FAR))
+    reach = NEAR + FEW / math.sqrt(wrong + 1.0)
+    near = np.linspace(middle - reach, middle + reach, points - len(FAR))
     return np.unique(np.maximum(np.concatenate([near, middle + np.array(FAR)]), 0.01))
 
 

@@ -26,9 +26,10 @@ SHARES, WEIGHTS = (0.125, 0.375, 1.0), (3, 2, 1)
 MOST_WRONG, MOST_LOST = 100, 180
 # The program looks at weights up to so many standard deviations above that of wrong guesses.
 MORE = 8.0
-POINTS = 15  # ε that have prices
-# Programs: the first at a μ so far above what the number of guesses refutes, others where one shows a μ so far off.
-ROUNDS, AHEAD, OFF = 3, 0.04, 0.02
+POINTS = 20  # ε that have prices
+# Programs: the first at a μ so far above what the number of guesses refutes, others where one shows a μ so far off, or
+# lower where it shows none.
+ROUNDS, AHEAD, OFF, LOWER = 5, 0.04, 0.02, 0.7
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,10 @@ def _refuted(weighed: Weighed, alpha: float, start: float) -> float:
             break
         nu = tail_without_delta(ends_of(g.n_guesses), weighed.lost, eps, *found)
         mu = refuted_mu(nu, n_failing(g), eps, found[0], alpha)
-        best, off, at = max(mu, best), abs(mu - at), max(mu, start)
+        best, off = max(mu, best), abs(mu - at)
         if off < OFF:
             break
+        at = best if best > 0 else LOWER * at
     return best
 
 
