@@ -13,8 +13,9 @@ from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Outcome, Signals
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
-from epsgauge.runner.executors import crew_for, results, single
+from epsgauge.runner.executors import crew_for
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.results import results, single
 from epsgauge.runner.store import Store
 
 

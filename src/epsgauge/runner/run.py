@@ -21,13 +21,15 @@ from epsgauge.games.signals import Outcome
 from epsgauge.numbers import json_ready
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
-from epsgauge.runner.executors import Crew, confirm, crew_for, results, single
+from epsgauge.runner.crew import Crew
+from epsgauge.runner.executors import crew_for
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.probed import probe_of_run
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.rehearsing import Rehearsal
 from epsgauge.runner.replay import difference
+from epsgauge.runner.results import confirm, results, single
 from epsgauge.runner.same import DataChanged
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import unharmed
@@ -78,7 +80,7 @@ def run(
             indices = _remaining(store, plan, retry_failed)
             if indices:
                 with _noted(store):
-                    _probe(store, plan, watch)
+                    _probe(store, plan, crew, watch)
                     group = resume.group_of(store)
                     roles = _roles(store, plan, crew, watch, retry_failed, group)
                     if store.get("rehearses"):
@@ -128,12 +130,12 @@ def _resume(
     store.put(entries, resume.declares(plan, store.get("fingerprint")))
 
 
-def _probe(store: Store, plan: Plan, watch: Watch) -> None:
+def _probe(store: Store, plan: Plan, crew: Crew, watch: Watch) -> None:
     """Test once what the accountant assumes; models are trained whatever comes out."""
     if not plan.probes or store.get("probe") is not None:
         return
     watch.stage("probing")
-    found = probe_of_run(plan)
+    found = probe_of_run(plan, crew)
     store.put({"probe": json_ready(found.to_json())})
     watch.probed(found)
 
