@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from epsgauge.probing.probe import probe
     from epsgauge.probing.result import Probe
     from epsgauge.reporting.report import report
+    from epsgauge.runner.merge import merge
+    from epsgauge.runner.on_dask import Dask
+    from epsgauge.runner.on_ray import Ray
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.run import run
     from epsgauge.runner.verify import verify
@@ -36,6 +39,7 @@ _HOME = {
     "Attack": "epsgauge.attacks.attack",
     "Audit": "epsgauge.auditing.audit",
     "DPSGD": "epsgauge.mechanisms.privacy",
+    "Dask": "epsgauge.runner.on_dask",
     "EpsgaugeError": "epsgauge.errors",
     "Given": "epsgauge.scores.rules",
     "Interval": "epsgauge.stats.interval",
@@ -46,6 +50,7 @@ _HOME = {
     "Plan": "epsgauge.runner.plan",
     "Posterior": "epsgauge.stats.posterior",
     "Probe": "epsgauge.probing.result",
+    "Ray": "epsgauge.runner.on_ray",
     "Run": "epsgauge.runner.view",
     "SameData": "epsgauge.scores.rules",
     "Scores": "epsgauge.scores.table",
@@ -61,6 +66,7 @@ _HOME = {
     "estimate_mu": "epsgauge.stats.posterior",
     "intervals": "epsgauge.methods.intervals",
     "largest_eps": "epsgauge.stats.sizing",
+    "merge": "epsgauge.runner.merge",
     "probe": "epsgauge.probing.probe",
     "report": "epsgauge.reporting.report",
     "run": "epsgauge.runner.run",
@@ -72,6 +78,7 @@ __all__ = [
     "DPSGD",
     "Attack",
     "Audit",
+    "Dask",
     "EpsgaugeError",
     "Given",
     "Interval",
@@ -82,6 +89,7 @@ __all__ = [
     "Plan",
     "Posterior",
     "Probe",
+    "Ray",
     "Run",
     "SameData",
     "Scores",
@@ -97,6 +105,7 @@ __all__ = [
     "estimate_mu",
     "intervals",
     "largest_eps",
+    "merge",
     "probe",
     "report",
     "run",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from epsgauge.runner.code import Sources
+from epsgauge.runner.plan import Plan
 from epsgauge.runner.same import Expected
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ class Crew(Protocol):
 
     sources: Sources
     expected: Expected  # in every process that plays
+    bundles: bool  # whether a job costs so much that quick models go together
 
     @property
     def in_flight(self) -> int:
@@ -48,7 +50,7 @@ class Crew(Protocol):
     def replace(self, *, alone: bool) -> None:
         """Start again after a worker died, with one worker or with all."""
 
-    def apart(self) -> Self | Crew:
+    def apart(self) -> Crew:
         """A process of its own for one job, which can leave nothing there for a model; to be left by itself."""
         ...
 
@@ -58,3 +60,10 @@ class Crew(Protocol):
 
     def leave(self, *, at_once: bool) -> None:
         """Nothing more is to be done; `at_once` kills what is still at work."""
+
+
+@runtime_checkable
+class Cluster(Protocol):
+    """What makes a crew of the workers of a cluster."""
+
+    def crew(self, plan: Plan) -> Crew: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from weakref import WeakSet
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.runner import worker
 from epsgauge.runner.code import Sources
-from epsgauge.runner.crew import Crew
+from epsgauge.runner.crew import Cluster, Crew
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.pool import Pool
 from epsgauge.runner.same import Expected
@@ -33,6 +34,8 @@ class InProcess(Executor):
 
 class Workers:
     """Processes of our own on this machine."""
+
+    bundles = False
 
     def __init__(self, plan: Plan, count: int) -> None:
         self.sources = Sources(plan)
@@ -57,6 +60,8 @@ class Workers:
 
 class Lent:
     """The user's executor, which is theirs to start and to stop."""
+
+    bundles = False
 
     def __init__(self, plan: Plan, executor: Executor, count: int | None) -> None:
         self.sources = Sources(plan)
@@ -97,8 +102,11 @@ def _with(args: tuple[Any, ...], indices: list[int] | None) -> tuple[Any, ...]:
     return args if indices is None else (*args, indices)
 
 
-def crew_for(plan: Plan, executor: Executor | None, workers: int | None) -> Crew:
-    """`executor` if there is one, else so many processes: `workers`, or what the plan says, or one for each core."""
+def crew_for(plan: Plan, executor: Executor | Cluster | None, workers: int | None) -> Crew:
+    """`executor` if there is one, else so many processes: `workers`, or what the plan says, or one for each core.
+
+    A client of Dask is an executor too.
+    """
     if workers is not None and (type(workers) is not int or workers < 1):
         raise InvalidInput(f"workers must be a whole number, 1 or more, but got {workers!r}.")
     if isinstance(executor, ThreadPoolExecutor):
@@ -106,8 +114,22 @@ def crew_for(plan: Plan, executor: Executor | None, workers: int | None) -> Crew
             "executor must not be a pool of threads: they would share the generators that are seeded for each model. "
             "Use processes, InProcess(), or none."
         )
+    if type(executor).__module__.partition(".")[0] == "distributed":
+        from epsgauge.runner.on_dask import Dask
+
+        executor = Dask(executor)
+    if isinstance(executor, Cluster):
+        return executor.crew(plan)
     if executor is not None:
+        if not callable(getattr(executor, "submit", None)):
+            raise InvalidInput(
+                "executor must be a concurrent.futures.Executor, a client of Dask, eg.Dask(...), eg.Ray(...) or None, "
+                f"but got {type(executor).__name__}."
+            )
         return Lent(plan, executor, workers)
+    ignored = [name for name in ("cpus_per_model", "gpus_per_model") if getattr(plan.execution, name) is not None]
+    if ignored:
+        warnings.warn(f"execution.{ignored[0]} is for clusters, and ignored on one machine.", stacklevel=2)
     return Workers(plan, min(workers or worker_count(plan), plan.n_models))
 
 

@@ -13,6 +13,7 @@ from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Outcome, Signals
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
+from epsgauge.runner.crew import Cluster
 from epsgauge.runner.executors import crew_for
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.results import results, single
@@ -36,7 +37,7 @@ def difference(stored: Signals, again: Outcome) -> str | None:
 
 
 def replay(
-    store: Store, folder: Path, plan: Plan, indices: Sequence[int], executor: Executor | None = None
+    store: Store, folder: Path, plan: Plan, indices: Sequence[int], executor: Executor | Cluster | None = None
 ) -> dict[int, str]:
     """Train these models again, which are done, and say how each that differs does.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +23,8 @@ _DEATHS = 2  # of a worker that trains one model and nothing else
 _VANISHED = 5  # times that a job may lose its machine: those are taken away, or restarted, for reasons of their own
 VANISHED = f"its machine was lost {_VANISHED} times (taken away, restarted or out of memory)"
 _LOST_IN_A_ROW = 8  # models, after which no other is expected to fare better
+_MOMENT = 0.25  # seconds that a job of models which go together is to take
+_MOST_TOGETHER = 500
 _POLL_SECONDS = 1.0  # how often code is looked at while nothing comes
 
 
@@ -80,12 +83,12 @@ def results(
     its worker twice or takes too long. A result is given only if the code is what it was when the crew was made.
     `waiting` is called now and then while there is none.
     """
-    left, flying = deque(batches), dict[Future[list[T]], list[int]]()
+    left, flying = _Left(batches, quick=crew.bundles), dict[Future[list[T]], list[int]]()
     deaths, row = _Deaths(), _Row()
     while left or flying:
         suspects: list[list[int]] = []
         while left and len(flying) < crew.in_flight and not suspects:
-            indices = left.popleft()
+            indices = left.next(crew.in_flight)
             try:
                 flying[_submitted(crew, job, *args, indices=indices)] = indices
             except BrokenExecutor:
@@ -103,12 +106,13 @@ def results(
             except JobLost as error:
                 why = deaths.why_given_up(indices, error)
                 if why is None:
-                    left.extendleft(deaths.again(indices, error))
+                    left.again(deaths.again(indices, error))
                     continue
                 yield from _unchanged(crew, [lost(indices[0], why)])
                 row.add(died=True)
             else:
                 row.add(died=False)
+                left.done(len(found))
                 yield from _unchanged(crew, found)
         if not suspects:
             continue
@@ -117,13 +121,49 @@ def results(
         late = crew.late()
         crew.replace(alone=True)
         if any(tuple(batch) in late for batch in suspects):  # it is known whose fault it was
-            left.extendleft(batch for batch in suspects if tuple(batch) not in late)
+            left.again(batch for batch in suspects if tuple(batch) not in late)
             suspects = [batch for batch in suspects if tuple(batch) in late]
         for index in sorted(index for batch in suspects for index in batch):
             found, died = _alone(crew, job, args, index, lost, late)
             yield from _unchanged(crew, found)
             row.add(died=died)
         crew.replace(alone=False)
+
+
+class _Left:
+    """Batches that are still to be handed out. Where a job costs a message, models that take no time go together."""
+
+    def __init__(self, batches: Iterable[list[int]], *, quick: bool) -> None:
+        self._batches, self._again = deque(batches), deque[list[int]]()
+        self._quick, self._done = quick, 0
+        self._since = time.monotonic()
+
+    def __bool__(self) -> bool:
+        return bool(self._batches or self._again)
+
+    def next(self, in_flight: int) -> list[int]:
+        if self._again:
+            return self._again.popleft()
+        batch = self._batches.popleft()
+        room = self._together(in_flight) if len(batch) == 1 else 0
+        while len(batch) < room and self._batches and len(self._batches[0]) == 1:
+            batch = [*batch, *self._batches.popleft()]
+        return batch
+
+    def again(self, batches: Iterable[list[int]]) -> None:
+        """First, and as they are."""
+        self._again.extend(batches)
+
+    def done(self, models: int) -> None:
+        self._since = self._since if self._done else time.monotonic()  # the first waits for processes to start
+        self._done += models
+
+    def _together(self, in_flight: int) -> int:
+        """So many models as one job does in a moment, but no more than are left for each."""
+        if not self._quick or self._done < in_flight:
+            return 1
+        seconds = (time.monotonic() - self._since) / self._done * in_flight / 2  # of one model in one process
+        return max(1, min(int(_MOMENT / max(seconds, 1e-6)), len(self._batches) // in_flight, _MOST_TOGETHER))
 
 
 class _Deaths:

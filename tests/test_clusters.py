@@ -1,0 +1,181 @@
+"""One contract for worker processes, Dask and Ray: equal signals, failures recorded, a clean end, an exact resume."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import killing
+import pytest
+from clusters import DaskCluster, RayCluster, command, descendants, kill_one
+from patience import until
+
+import epsgauge as eg
+from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.runner.executors import InProcess
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.progress import Watch
+from epsgauge.runner.results import DIED_TWICE
+from epsgauge.runner.run import run
+from epsgauge.runner.verify import verify
+from epsgauge.runner.view import Run
+
+PIPELINES = Path(__file__).parent / "pipelines"
+KILLS = 5  # more of them: tools/soak.py
+GAME = {"train_size": 20, "pairs_per_model": 2, "reference_size": 15}
+SLEEPY = {"use": "fast:Mean", "nap": 0.01}
+
+
+def plan(n_models, trainer=SLEEPY, **more):
+    return Plan(name="contract", n_models=n_models, data="fast:data", trainer=trainer, game=GAME, probe=False, **more)
+
+
+class Each(Watch):
+    """Calls `what` with the number of models that are done, after each of them."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def finished_one(self, outcome, progress):
+        self.what(progress.n_here)
+
+
+def interrupt_at(n):
+    def interrupt(done):
+        if done == n:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+@pytest.fixture(scope="module", autouse=True)
+def modules():
+    """This process finds the pipelines; no cluster does."""
+    sys.path.insert(0, str(PIPELINES))
+    yield
+    sys.path.remove(str(PIPELINES))
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The rows of so many models that were played in this process."""
+    made = {}
+
+    def rows(n):
+        if n not in made:
+            out = tmp_path_factory.mktemp("alone")
+            run(plan(n), out=out, executor=InProcess())
+            made[n] = killing.rows(out)
+        return made[n]
+
+    return rows
+
+
+class Contract:
+    """What holds wherever models are trained; a subclass says where."""
+
+    kills = KILLS
+
+    def where(self, cluster):
+        raise NotImplementedError
+
+    def test_a_model_that_raises_or_crashes_or_hangs_is_failed_and_the_others_are_the_same(
+        self, cluster, alone, tmp_path
+    ):
+        """Also the first test that modules travel: no worker has them."""
+        seeds = {i: training_seed(0, Branch.audited, i) for i in (1, 3, 4)}
+        ways = {"raises": [seeds[1]], "crashes": [seeds[3]], "sleeps": [seeds[4]]}
+        trouble = {"use": "several_ways:Several", **ways}
+        a_run = run(plan(6, trouble, execution={"timeout": 2.0}), out=tmp_path, **self.where(cluster))
+        errors = {failure.index: failure.error for failure in a_run.failed}
+        assert sorted(errors) == [1, 3, 4]
+        assert "the loss exploded" in errors[1]
+        assert errors[3] == DIED_TWICE
+        assert "longer than execution.timeout = 2 seconds" in errors[4]
+        held, expected = killing.rows(tmp_path), alone(6)
+        assert [row for row in held if row[1] == "done"] == [row for row in expected if row[0] in (0, 2, 5)]
+        assert [row[4:6] for row in held] == [row[4:6] for row in expected]  # bits and pairs
+        assert (a_run.notes, verify(tmp_path).intact) == ([], True)
+
+    def test_an_interrupted_run_leaves_nothing_and_resumes_exactly(self, cluster, alone, tmp_path):
+        n = 40
+        with pytest.raises(KeyboardInterrupt):
+            run(plan(n), out=tmp_path, watch=Each(interrupt_at(7)), **self.where(cluster))
+        until(lambda: not self.trainings(cluster), "nothing is trained any more")
+        assert Run.open(tmp_path).n_done == 7
+        assert killing.rows(tmp_path) == [row for row in alone(n) if row[0] in Run.open(tmp_path).done]
+        a_run = run(plan(n), out=tmp_path, **self.where(cluster))
+        assert a_run.complete
+        assert killing.rows(tmp_path) == alone(n)
+        assert a_run.notes == []
+
+    def test_workers_that_are_killed_cost_nothing(self, cluster, alone, tmp_path):
+        n, rng, killed = 60, random.Random(5), set()
+
+        def kill(done):
+            if done % (n // (self.kills + 1)) or len(killed) == self.kills:
+                return
+            killed.add(kill_one(lambda: self.victims(cluster), killed, rng))
+
+        a_run = run(plan(n), out=tmp_path, watch=Each(kill), **self.where(cluster))
+        assert len(killed) == self.kills
+        assert (a_run.complete, a_run.n_failed) == (True, 0)
+        assert killing.rows(tmp_path) == alone(n)
+
+    def victims(self, cluster):
+        return cluster.victims()
+
+    def trainings(self, cluster):
+        """Processes that train."""
+        below = os.getpid() if cluster is None else cluster.pid
+        return [pid for pid in descendants(below) if b"popen_loky" in command(pid)]
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    pytest.importorskip("distributed", reason="needs epsgauge[dask]")
+    with DaskCluster(tmp_path_factory.mktemp("dask")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def ray(tmp_path_factory):
+    pytest.importorskip("ray", reason="needs epsgauge[ray]")
+    with RayCluster(tmp_path_factory.mktemp("ray")) as cluster:
+        yield cluster
+
+
+class TestLoky(Contract):
+    """More of its kills are in test_kill.py and test_left_behind.py."""
+
+    kills = 1
+
+    @pytest.fixture
+    def cluster(self):
+        return None
+
+    def where(self, cluster):
+        return {"workers": 2}
+
+    def victims(self, cluster):
+        return self.trainings(cluster)
+
+
+class TestDask(Contract):
+    @pytest.fixture
+    def cluster(self, dask):
+        return dask
+
+    def where(self, cluster):
+        return {"executor": eg.Dask(cluster.address)}
+
+
+class TestRay(Contract):
+    @pytest.fixture
+    def cluster(self, ray):
+        return ray
+
+    def where(self, cluster):
+        return {"executor": eg.Ray(cluster.address)}
