@@ -18,6 +18,7 @@ from patience import until
 RAY_HOST = "127.0.0.2"  # Ray would put the machine's own address in the place of 127.0.0.1
 # Ray reads these when it is imported, here and in the processes of a cluster. The token is thrown away.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0")
+os.environ.update(RAY_raylet_start_wait_time_s="600")  # machines are shared
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"  # or it warns of what will change
 
 
@@ -48,7 +49,7 @@ def process(*words, log, **environment):
             stderr=out,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, **environment},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
             preexec_fn=_die_with_parent,
         )
         try:
@@ -141,7 +142,10 @@ class RayCluster:
         self.head = self._stack.enter_context(
             process("-c", script, "start", *words, *sizes, "--disable-usage-stats", log=self._folder / "ray.log")
         )
-        until(lambda: listens(RAY_HOST, self.port), "a head listens")
+        log = self._folder / "ray.log"
+        until(lambda: b"Ray runtime started" in log.read_bytes() or self.head.poll() is not None, "a head starts")
+        if self.head.poll() is not None:
+            raise RuntimeError(f"the head ended: {log.read_text()[-2000:]}")
         return self
 
     def __exit__(self, *error):
