@@ -90,6 +90,7 @@ proofs: $(VENV)/installed
 zoo: $(VENV)/installed
 	$(BIN)/python -W ignore -m zoo --probe
 	$(BIN)/python -m zoo.shipped
+	$(BIN)/python -W ignore -m zoo.unseen
 	$(BIN)/python -W ignore -m zoo
 
 # pip is asked for the pinned versions of constraints.txt; the stamp is renewed when they or the package's needs change

@@ -26,7 +26,7 @@ from epsgauge.runner.view import results_of
 from epsgauge.stats.arrays import Floats, Ints
 
 APART, FEW, RATES = 64, 2, (0.01, 0.001)
-PLAIN, LEARNING = ("loss", "percentile"), ("attack-r", "lira", "lira-offline", "rmia")
+PLAIN, LEARNING = ("loss", "percentile"), ("attack-r", "lira", "lira-offline", "rmia", "quantile", "shadow")
 
 
 def plan(n_models: int, epochs: int, cifar10: str | None) -> Plan:

@@ -29,13 +29,13 @@ def test_audit_for_a_person(runs):
     out = " ".join(ask("audit", runs / "leaky").split())
     for text in (
         "adjacency substitute",
-        "300 judged, 60 chose the rule",
+        "300 judged, 60 used to pick the threshold",
         "attack difference",
         "black box: the losses of z0 and z1",
         "proven ε = 2.00 (substitute)",
         "guaranteed",
         "Not refuted by this adversary",
-        "with a probability of 80%",
+        "with 80% power",
     ):
         assert text in out, text
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import epsgauge as eg
 from epsgauge.figures.ladder import Ladder, Rung
-from epsgauge.reporting.demo import show_ladder
+from epsgauge.reporting.ladder import show_ladder
 from epsgauge.runner.executors import InProcess
 
 QUICKER = {

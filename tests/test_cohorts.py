@@ -1,15 +1,20 @@
 """Cohorts: each group is judged by itself, at levels that hold together, and the groups are compared."""
 
 import json
+import re
+from html import unescape
 
 import numpy as np
 import pytest
 from command_line import ask, refused, told
 from scipy import stats
-from tiny_runs import Pairs, plan, played
+from tiny_runs import Breaks, Pairs, plan, played
 
 import epsgauge as eg
+from epsgauge.auditing.cohorts import cohorts_of
 from epsgauge.errors import InvalidInput
+from epsgauge.figures.charts import CHARTS
+from epsgauge.reporting.report import written
 from epsgauge.scores.groups import read_groups
 
 SHIFT = {"old": 3.0, "other": 0.0, "young": 1.0}
@@ -118,11 +123,14 @@ def test_by_the_command_line(tmp_path):
     done = told(*words, *claim, "--fail-on", "violation")
     assert done.returncode == 1
     assert "gate: group old: Violation" in done.stderr
-    assert "group other" not in done.stderr
+    assert "gate: group other" not in done.stderr
     found = json.loads(ask(*words, "--json"))
     assert [cohort["name"] for cohort in found["cohorts"]] == ["old", "other", "young"]
     assert found["promise"] == "guaranteed"
-    refused("a report shows one audit, but --cohorts makes several", *words, "--report", tmp_path / "r.html")
+    ask(*words, "--report", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "Are some groups attacked better than others?" in page
+    assert found["sentence"] in unescape(page)
 
 
 def test_a_declaration_of_all_scores_is_none_of_groups_found_later(tmp_path):
@@ -133,6 +141,59 @@ def test_a_declaration_of_all_scores_is_none_of_groups_found_later(tmp_path):
     refused("a declaration does not fix groups", *words)
     sentences = [cohort.audit.verdict.sentence for cohort in eg.cohorts(table()).cohorts]
     assert all("Not declared beforehand" in sentence for sentence in sentences)
+
+
+# in a report
+
+
+def test_a_report_shows_groups_beside_the_audit():
+    scores, found = table(), eg.cohorts(table())
+    audit = eg.audit(scores)
+    page = written(audit, "html", cohorts=found)
+    assert page.index('id="attack"') < page.index('id="cohorts"') < page.index('id="narrowing"')
+    assert "Group by group" in page
+    assert len(re.findall("<th>(?:old|other|young)</th>", page)) == 3
+    assert "Are some groups" not in written(audit, "html")
+    text = written(audit, "md", cohorts=found)
+    assert "| group | N | ε at least |" in text
+    assert found.family.sentence in text
+    assert json.loads(written(audit, "json", cohorts=found))["cohorts"]["disparity"] == found.disparity
+
+
+def test_the_picture_of_groups_says_what_the_bars_promise():
+    sure, guess = eg.cohorts(table()), eg.cohorts(table(), rule="same-data")
+    drawn = [CHARTS["groups"].drawn(found) for found in (sure, guess)]
+    assert "All bars together hold the true values in at least 90 %" in drawn[0].words.shows
+    assert "The bars are estimates" in drawn[1].words.shows
+    assert drawn[0].shown.groups[0].low == sure.cohorts[0].low
+    assert drawn[0].svgs[0].count("<circle") == 3
+
+
+def test_groups_that_are_not_of_what_is_reported_are_refused():
+    found, scores = eg.cohorts(table()), table()
+    other = eg.Scores(scores.model, scores.pair, scores.bit, scores.score, "add-remove", bits="coins")
+    with pytest.raises(InvalidInput, match="whose adjacency is add-remove, but theirs is substitute"):
+        written(eg.audit(other), "md", cohorts=found)
+    with pytest.raises(InvalidInput, match="cohorts go with the report of an audit"):
+        written(eg.estimate(eg.Tally(tp=3, tn=3, fp=1, fn=1), delta=1e-5), "md", cohorts=found)
+    with pytest.raises(InvalidInput, match="groups of points are those of a run, but this audit is of scores"):
+        cohorts_of(eg.audit(scores), {0: "a"})
+
+
+def test_a_report_of_a_run_with_groups_of_its_points(tmp_path):
+    own = {"pairs_per_model": 4, "challenge": "average", "canaries": None, "train_size": 20}
+    kw = {"data": {"use": "zeros", "size": 200}, "audit": {"attack": "percentile"}, **own}
+    done = played(plan(Pairs(2.0), **kw), tmp_path / "run")
+    groups = tmp_path / "groups.csv"
+    groups.write_text("point,group\n" + "".join(f"{i},{'odd' if i % 2 else 'even'}\n" for i in range(200)))
+    ask("report", done.path, "-o", tmp_path / "r.json", "--groups", groups)
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert [cohort["name"] for cohort in found["cohorts"]["cohorts"]] == ["even", "odd"]
+    levels = {cohort["audit"]["verdict"]["level"] for cohort in found["cohorts"]["cohorts"]}
+    assert levels == {1 - (1 - found["verdict"]["level"]) / 2}
+    broken = played(plan(Breaks(1.0), n_models=30), tmp_path / "broken")
+    with pytest.raises(InvalidInput, match="has 26 done and 4 failed"):
+        cohorts_of(eg.audit(broken), {})
 
 
 # groups of a run's points

@@ -1,12 +1,13 @@
 """DP-SGD's whole trade-off curve: what it spends, the noise that is refuted, and the method that judges by it."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from command_line import ask
-from scipy import stats
+from scipy import special, stats
 from tiny_runs import Pairs, pairs_plan, plan, played
 
 import epsgauge as eg
@@ -108,6 +109,54 @@ def test_one_step_by_integration():
                 ours = max(float(s.deltas(np.array([eps]))[0]) for s in spent)
                 assert ours == pytest.approx(true, abs=2e-5)
                 assert (ours >= true - 1e-7) if more else (ours <= true + 1e-7)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 1000])
+def test_powers_and_probabilities_are_those_of_slow_twins(steps):
+    rng = np.random.default_rng(steps)
+    z = rng.random(200) * np.exp(2j * np.pi * rng.random(200))
+    np.testing.assert_allclose(subsampled._power(z, steps), z**steps, rtol=1e-11, atol=1e-29)
+    z = np.concatenate([[-np.inf, -np.inf], np.linspace(-9, 12, 50 + steps), [np.inf]])
+    slow = [
+        stats.norm.cdf(b) - stats.norm.cdf(a) if a < 0 else stats.norm.sf(a) - stats.norm.sf(b)
+        for a, b in itertools.pairwise(z)
+    ]
+    np.testing.assert_allclose(subsampled._between(z), slow, rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("training", TRAININGS)
+def test_sums_of_losses_are_in_their_window(training):
+    """By draws of the sum; the slow twin of its ends is a logarithm of sums for each slope."""
+    privacy = DPSGD(*training)
+    one = subsampled._bins(privacy, "substitute", subsampled.WIDTH, turned=False, balanced=False).split()
+    low, high = subsampled._window(one, privacy.steps)
+    losses, mass = one.start + np.arange(len(one.mass)) * one.width, one.mass
+    draws = np.random.default_rng(0).choice(losses, (500, min(privacy.steps, 100)), p=mass / mass.sum()).sum(axis=1)
+    mean, spread = mass @ losses, math.sqrt(mass @ losses**2 - (mass @ losses) ** 2)
+    assert low < privacy.steps * mean - 3 * spread * math.sqrt(privacy.steps)
+    assert high > privacy.steps * mean + 3 * spread * math.sqrt(privacy.steps)
+    if privacy.steps <= 100:
+        assert low < draws.min() < draws.max() < high
+    for sign, end in ((-1, -low), (1, high)):
+        slopes = np.array(subsampled.CHERNOFF) / (spread * math.sqrt(privacy.steps))
+        logs = [special.logsumexp(sign * s * losses, b=mass) for s in slopes]
+        twin = np.min((privacy.steps * np.array(logs) - math.log(subsampled.OUTSIDE)) / slopes)
+        assert end == pytest.approx(twin, rel=1e-6)
+        assert end >= twin - 1e-12 * abs(twin)
+
+
+def test_little_noise_in_many_steps_takes_wider_bins():
+    """Losses are huge there; ε still falls with the noise, and both roundings keep their sides."""
+    little = DPSGD(0.002, 0.12, 3000)
+    (some,) = subsampled._both(little, "substitute", subsampled.FINE, more=False)
+    assert some.losses.size < 1.1 * subsampled.LONGEST_FINE
+    (curved,) = subsampled._both(little, "substitute", subsampled.WIDTH, more=True)
+    assert curved.losses.size < 1.1 * subsampled.LONGEST
+    assert least_eps(little, delta=1e-5, adjacency="substitute") > least_eps(
+        DPSGD(0.002, 0.125, 3000), delta=1e-5, adjacency="substitute"
+    )
+    eps = np.array([0.0, 1.0, 5.0])
+    assert np.all(some.deltas(eps) - some.unsure <= curved.deltas(eps) + curved.unsure)
 
 
 # The noise that guesses refute

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import ask
+from scipy.optimize import linprog, minimize
 from stores import forge
 from tiny_runs import pairs_plan, plan, plan_text, played
 
 import epsgauge as eg
+from epsgauge.attacks.quantile import _fitted as fitted_quantile
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.auditing.audit import audit_run
 from epsgauge.auditing.forecast import forecast
@@ -24,6 +26,7 @@ from epsgauge.runner.executors import InProcess
 from epsgauge.runner.store import FILE, Store
 
 LEARNING = [name for name, attack in ATTACKS.items() if attack.learns]
+OF_PAIRS = [name for name in LEARNING if ATTACKS[name].same_pairs]
 
 
 def margins_to_signals(margins, bits, rehearsal=None, adjacency="substitute"):
@@ -129,12 +132,77 @@ def slow_rmia(seen, i, j, s):
 TWINS = {"lira": slow_lira, "lira-offline": slow_offline, "attack-r": slow_attack_r, "rmia": slow_rmia}
 
 
-@pytest.mark.parametrize("name", LEARNING)
+@pytest.mark.parametrize("name", TWINS)
 @pytest.mark.parametrize("adjacency", ["substitute", "add-remove"])
 @pytest.mark.parametrize("k", [7, 64])
 def test_an_attack_is_its_slow_twin(name, adjacency, k):
     seen, _ = gaussian_game(3, k, 4, adjacency=adjacency, seed=k)
     np.testing.assert_allclose(ATTACKS[name].score(seen), by_point(seen, TWINS[name]), rtol=1e-8, atol=1e-9)
+
+
+def slow_features(seen, i, j, s):
+    loss, own = seen["loss"][i, j, s], seen["reference"][i].tolist()
+    mean = sum(own) / len(own)
+    spread = math.sqrt(sum((x - mean) ** 2 for x in own) / len(own))
+    return [loss, margin_of(loss), sum(x < loss for x in own), (loss - mean) / spread]
+
+
+@pytest.mark.parametrize("adjacency", ["substitute", "add-remove"])
+def test_shadow_is_a_logistic_regression_on_all_points_of_models_set_apart(adjacency):
+    """Its twin minimises the penalised loss with SciPy's BFGS, whose gradient tolerance is 1e-9."""
+    seen, _ = gaussian_game(3, 12, 4, adjacency=adjacency)
+    sides, apart = (1,) if adjacency == "add-remove" else (0, 1), seen.rehearsal
+    rows = [(i, j, s) for i in range(12) for j in range(4) for s in sides]
+    x = np.array([slow_features(apart, *row) for row in rows])
+    inside = np.array([apart.bits[i, j] == s for i, j, s in rows], float)
+    mean, std = x.mean(axis=0), x.std(axis=0)
+
+    def loss(w):
+        odds = w[0] + (x - mean) / std @ w[1:]
+        return np.sum(np.logaddexp(0, odds) - inside * odds) + np.sum(w[1:] ** 2) / 2
+
+    w = minimize(loss, np.zeros(5), options={"gtol": 1e-9}).x
+    twin = by_point(seen, lambda *row: w[0] + (np.array(slow_features(*row)) - mean) / std @ w[1:])
+    np.testing.assert_allclose(ATTACKS["shadow"].score(seen), twin, atol=1e-4)
+
+
+def test_shadow_learns_on_other_pairs_and_finds_one_threshold_for_all(tmp_path):
+    seen, _ = gaussian_game(60, 64, 40, adjacency="add-remove")
+    others = replace(seen, rehearsal=replace(seen.rehearsal, pairs=seen.rehearsal.pairs + 1000))
+    found = {name: auc(ATTACKS[name].score(others), seen.bits) for name in ("loss", "shadow")}
+    assert found["shadow"] > found["loss"] - 0.01  # what it knows of a point is its loss
+    full = gaussian_game(60, 64, 40, shift=4)[0]
+    alone = replace(full, sees="z0")
+    assert auc(ATTACKS["shadow"].score(alone), full.bits) > 0.6
+    run = played(pairs_plan(n_models=30, shift=3.0, audit={"attack": "shadow"}, rehearsal_models=10), tmp_path / "a")
+    audit = eg.audit(run)
+    assert audit.verdict.adversary.attack == "shadow"
+    assert audit.verdict.promise == "guaranteed"
+
+
+def test_quantile_regression_is_the_linear_programme():
+    """Weights of the least check loss, by HiGHS; the fast one counts residuals below 1e-4 of the spread as that."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([np.ones(60), rng.normal(size=(60, 2))])
+    y = x @ [1.0, 2.0, -1.0] + rng.gamma(1.0, size=60)
+    for level in (0.5, 0.9):
+        costs = np.concatenate([np.zeros(6), np.full(60, level), np.full(60, 1 - level)])
+        equal = np.hstack([x, -x, np.eye(60), -np.eye(60)])
+        found = linprog(costs, A_eq=equal, b_eq=y)
+
+        def loss(w, level=level):
+            left = y - x @ w
+            return np.sum(np.where(left > 0, level * left, (level - 1) * left))
+
+        assert loss(fitted_quantile(x, y, level, float(y.std()))) < found.fun * 1.001
+
+
+def test_quantiles_of_points_are_those_that_were_fitted():
+    """Of points that no model has, half are above the median, and a tenth above the upper quantile."""
+    seen, _ = gaussian_game(200, 64, 40, adjacency="add-remove", shift=0.0)
+    score = ATTACKS["quantile"].score(seen)
+    assert np.mean(score > 0) == pytest.approx(0.5, abs=0.05)
+    assert np.mean(score > 1) == pytest.approx(0.1, abs=0.03)
 
 
 def test_lira_is_the_likelihood_ratio_of_two_gaussians():
@@ -152,7 +220,7 @@ def test_learned_scores_come_near_the_ideal_and_thresholds_for_all_points_do_not
     ideal = float(np.mean(0.5 * (1 + np.vectorize(math.erf)(1.5 / (2 * spread[:, 1])))))  # of each point by itself
     found = {name: auc(ATTACKS[name].score(seen), seen.bits) for name in ("loss", *LEARNING)}
     assert found["lira"] > ideal - 0.03
-    assert all(found[name] > found["loss"] + (0.05 if name == "rmia" else 0.1) for name in LEARNING)
+    assert all(found[name] > found["loss"] + (0.05 if name == "rmia" else 0.1) for name in OF_PAIRS)
 
 
 def test_few_models_share_a_variance_and_two_are_enough():
@@ -225,6 +293,8 @@ def test_what_a_learning_attack_refuses(name):
     for none in (None, seen.rehearsal[np.array([], int)]):
         with pytest.raises(InvalidInput, match=without):
             ATTACKS[name].scores(replace(seen, rehearsal=none))
+    if name not in OF_PAIRS:
+        return
     with pytest.raises(InvalidInput, match=r'the pairs of this run differ. Set pairs = "fixed" in \[game\], and run'):
         ATTACKS[name].scores(replace(seen, pairs=seen.pairs + 1))
     with pytest.raises(InvalidInput, match=rf'attack = "{name}" learns .* game.pairs is "fresh". Set pairs = "fixed"'):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -66,13 +67,19 @@ def probed(trainer, **more):
     return eg.probe(trainer, bugs.data(), **{"train_size": 500, **more})
 
 
+@functools.cache
+def found_in(bug):
+    """Of a pipeline of the zoo as it is: several tests read the same probe, which is frozen."""
+    return probed(bug())
+
+
 def result_of(probe, name):
     return next(f for f in probe.findings if f.name == name)
 
 
 @pytest.mark.parametrize("name", bugs.BUGS)
 def test_every_bug_is_refuted(name):
-    found = probed(bugs.BUGS[name]())
+    found = found_in(bugs.BUGS[name])
     assert FOUND_BY[name] in [f.name for f in found.refuted], str(found)
 
 
@@ -91,21 +98,21 @@ def test_nothing_is_refuted_over_seeds():
 
 
 def test_the_noise_is_bounded_closely_from_above():
-    found = result_of(probed(bugs.Correct()), "noise")
+    found = result_of(found_in(bugs.Correct), "noise")
     assert found.noise is None  # nothing else than what is accounted
     assert "at most 2.0" in found.sentence
-    less = result_of(probed(bugs.NoiseWithoutClip()), "noise")
+    less = result_of(found_in(bugs.NoiseWithoutClip), "noise")
     assert 0.5 < less.noise < 0.52  # σ = 2, of clipping norm 4
 
 
 def test_what_is_spent_with_what_was_found():
     """Half the noise is accounted for as all of it; the accountant would say what it says of the half."""
-    found = probed(bugs.Workers())
+    found = found_in(bugs.Workers)
     half = probed(bugs.Correct(noise_multiplier=1.0))
     assert found.accounted_eps == pytest.approx(1.48, abs=0.01)
     assert 0.95 * half.accounted_eps < found.found_eps < half.accounted_eps
     assert f"at least {found.found_eps:.3g}" in found.sentence
-    assert probed(bugs.NoNoise()).found_eps == math.inf
+    assert found_in(bugs.NoNoise).found_eps == math.inf
 
 
 def test_a_claim_that_does_not_follow_from_the_stated_numbers():
@@ -201,7 +208,7 @@ def test_batches_without_records():
 
 
 def test_the_finding_says_which_part_of_a_model_holds_data():
-    assert "model.examples" in result_of(probed(bugs.SavesData()), "bypass").sentence
+    assert "model.examples" in result_of(found_in(bugs.SavesData), "bypass").sentence
 
 
 def test_the_number_of_records_must_not_show_where_they_are_left_out():
@@ -441,7 +448,7 @@ def test_the_rate_is_bounded_as_by_enumeration():
 
 def test_all_tests_share_one_level():
     assert len(BY_CHANCE) * SHARE == pytest.approx(LEVEL)
-    by_chance = {f.name for f in probed(bugs.Correct()).findings if not f.exact}
+    by_chance = {f.name for f in found_in(bugs.Correct).findings if not f.exact}
     assert by_chance == set(BY_CHANCE)
 
 
@@ -534,7 +541,7 @@ def test_probe_of_a_plan(tmp_path):
 
 
 def test_a_report_shows_the_probe(tmp_path):
-    audit, found = eg.audit(responses(1.0, 60), rule="split", delta=0.0), probed(bugs.NoNoise())
+    audit, found = eg.audit(responses(1.0, 60), rule="split", delta=0.0), found_in(bugs.NoNoise)
     for kind, words in (("html", "what the accountant assumes?"), ("md", "## Probe"), ("json", '"probe"')):
         page = eg.report(audit, out=tmp_path / f"r.{kind}", probe=found).read_text()
         assert words in page
@@ -546,11 +553,11 @@ def test_a_report_shows_the_probe(tmp_path):
 def test_a_report_shows_no_probe_of_another_training(tmp_path):
     audit = eg.audit(played(small_plan(), tmp_path / "run"))
     with pytest.raises(InvalidInput, match="must be of the run's training"):
-        eg.report(audit, out=tmp_path / "r.html", probe=probed(bugs.Correct()))
+        eg.report(audit, out=tmp_path / "r.html", probe=found_in(bugs.Correct))
 
 
 def test_a_probe_is_kept_and_read_again(tmp_path):
-    found = probed(bugs.Correct())
+    found = found_in(bugs.Correct)
     assert eg.Probe.read(found.save(tmp_path / "p.json")) == found
     (tmp_path / "bad.json").write_text('{"privacy": 3}')
     for name, words in (("bad.json", "must be what"), ("none.json", "could not be read")):

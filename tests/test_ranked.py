@@ -12,7 +12,7 @@ import epsgauge as eg
 from epsgauge.bounds import ranked
 from epsgauge.bounds.gaussian import STEP, of_gaussian, ranked_mu
 from epsgauge.bounds.ranked import NO_LEAK, LeastWrong, Ranked, last_refuted, weights
-from epsgauge.bounds.simulated import Simulated
+from epsgauge.bounds.simulated import Simulated, Wager
 from epsgauge.methods.evidence import Evidence, Failed
 
 
@@ -123,7 +123,7 @@ def test_the_tail_is_that_of_a_slow_twin_from_above(mu, seed):
     assert 0.001 < exact < 0.4
 
     def refutes(alpha):
-        return ranked._Test.of(guesses, falling, alpha, 1).refutes(of_gaussian(mu), 1)
+        return ranked._Test.of(guesses, falling, alpha, 1).refutes(of_gaussian(mu))
 
     assert not refutes(exact - error)
     assert refutes(1.15 * exact + error)
@@ -135,7 +135,7 @@ def test_tails_are_found_at_every_level():
     for alpha in (1e-2, 1e-4, 1e-8, 1e-12):
         test = ranked._Test.of(guesses, np.ones(2), alpha, 1)
         wrong = -math.expm1(math.log(alpha) / 100)  # no wrong guess of 100 has then just this probability
-        refuted = [test.refutes(LeastWrong(np.array([0.0, 1.0]), np.array([0.0, x * wrong])), 1) for x in (0.9, 1.1)]
+        refuted = [test.refutes(LeastWrong(np.array([0.0, 1.0]), np.array([0.0, x * wrong]))) for x in (0.9, 1.1)]
         assert refuted == [False, True]
 
 
@@ -151,6 +151,57 @@ def test_a_simulated_limit_is_above_the_mean():
         many.add(np.full(1000, 0.25))
     assert (many.mean, many.deviation) == (0.25, 0.0)
     assert 0.25 < many.at_most < 0.253  # without spread, nearly the mean
+
+
+@pytest.mark.parametrize("spread", [True, False])
+def test_a_wager_is_won_as_seldom_as_it_says_and_soon_enough(spread):
+    """400 wagers on a mean that is just reached are asked after every 50 draws; one on a lower mean is won."""
+    rng = np.random.default_rng(0)
+
+    def won(mean, allowed, unsure, n):
+        wager = Wager(allowed, 1.0, unsure, n)
+        for _ in range(n // 50):
+            wager.add((rng.random(50) < mean).astype(float) if spread else np.full(50, mean))
+            if wager.won:
+                return True
+        return False
+
+    assert sum(won(0.1, 0.1, 0.2, 500) for _ in range(400)) <= 80
+    assert not any(won(0.11, 0.1, 1e-6, 500) for _ in range(20))
+    assert won(0.1, 0.15 if spread else 0.11, 1e-9, 2**14)
+
+
+def test_the_limit_of_a_wager_is_about_where_it_is_won():
+    rng = np.random.default_rng(0)
+    draws = (rng.random(2**14) < 0.1).astype(float)
+
+    def of(allowed, n):
+        wager = Wager(allowed, 1.0, 1e-9, 2**14)
+        wager.add(draws[:n])
+        return wager
+
+    limit = of(0.12, 2**14).limit()
+    assert 0.1 < limit < 0.13
+    assert (of(0.98 * limit, 2**14).won, of(1.02 * limit, 2**14).won) == (False, True)
+    assert of(limit, 2**10).limit() == pytest.approx(limit, rel=0.15)
+    assert (of(0.5 * limit, 2**10).may_win, of(limit, 2**10).may_win) == (False, True)
+
+
+def test_the_search_finds_the_last_curve_that_is_refuted():
+    """Or one within a few of it, wherever it begins."""
+    guesses = guessed(1.0, 300, 5).ranked
+    curves = [NO_LEAK, *(of_gaussian(0.01 * k) for k in range(1, 201))]
+    test = ranked._Test.of(guesses, weights(guesses.middles), ranked.MAIN * 0.05, len(curves))
+    refuted = [test.refutes(c) for c in curves]
+    last = max(np.flatnonzero(refuted))
+    assert 20 < last < 180
+    assert all(refuted[: last - 1])
+    for near in (0, 1, last - 3, last, last + 1, 200):
+        found = ranked._search(test, curves.__getitem__, 0, 200, near)
+        assert refuted[found]
+        assert last - found <= 1
+    assert ranked._search(test, curves.__getitem__, 0, last - 5, 3) == last - 5  # all are refuted
+    assert ranked._search(test, curves.__getitem__, last, 200, 3) == last  # no other one is
 
 
 # The bound

@@ -96,8 +96,30 @@ def test_opposites_lie_where_no_record_does():
     assert (int(y0[0]), int(y1[0])) == (int(np.argmax(counts)), int(np.argmin(counts)))
 
 
+def test_out_of_distribution_has_features_of_the_data_and_is_no_record():
+    _, (z0, y0), (z1, y1) = canaries_of("out-of-distribution", TABLE)
+    assert np.array_equal(z0, z1)
+    assert y0 != y1
+    assert all(z1[0, j] in TABLE[0][:, j] for j in range(5))
+    assert not (TABLE[0] == z1).all(axis=1).any()
+
+
+@pytest.mark.parametrize("width", [6, 1100])  # the second has more features than are decomposed
+def test_an_adversarial_record_is_just_across_the_boundary(width):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [60, 40])
+    x = rng.normal(size=(100, width)) + np.outer(y, np.eye(1, width)[0]) * 6
+    _, (z0, y0), (z1, y1) = canaries_of("adversarial", (x, y))
+    assert np.array_equal(z0, z1)
+    assert (int(y0[0]), int(y1[0])) == (0, 1)
+    away = np.linalg.norm(x - z1, axis=1)
+    assert np.argmin(away) < 60  # the record that it was: one of the frequent label
+    assert width > 6 or 1.0 < z1[0, 0] < 6.0  # the boundary is at 3 or so
+
+
 def test_auto_makes_all_that_can_be_made_each_once():
     names, zeros, ones = canaries_of("auto", TABLE)
+    assert not {"out-of-distribution", "adversarial"} & set(names)  # by name alone
     assert len(names) == len(set(names)) == len(zeros[0]) == len(ones[0]) == 11
     images = (RNG.integers(0, 256, (30, 4, 4), dtype=np.uint8), RNG.integers(0, 2, 30))
     names, _, ones = canaries_of("auto", images)

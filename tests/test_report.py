@@ -127,7 +127,8 @@ def judged():
         "violation": eg.audit(scores(3.0, 60), claimed_eps=0.3, **quick, **CLAIM),
         "underpowered": eg.audit(table, claimed_eps=8.0, **quick, **CLAIM),
         "no claim": eg.audit(table, **quick),
-        "not refuted": eg.audit(table, claimed_eps=1.0, **quick, **CLAIM),
+        "not refuted": eg.audit(scores(3.0, 60), claimed_eps=1.2, **quick, **CLAIM),
+        "inconclusive": eg.audit(table, claimed_eps=1.0, **quick, **CLAIM),
         "other delta": eg.audit(table, claimed_eps=1.0, **quick, **{**CLAIM, "claimed_delta": 1e-6}),
         "same data": eg.audit(table, rule="same-data", **quick),
         "mu": eg.audit(table, claimed_mu=0.2, claimed_adjacency="substitute"),
@@ -135,7 +136,7 @@ def judged():
 
 
 def test_sections_come_in_order(hostile, many_page):
-    order = ["verdict", *(key for key in TITLES if key not in ("comparison", "verdicts", "probe"))]
+    order = ["verdict", *(key for key in TITLES if key not in ("comparison", "verdicts", "probe", "cohorts"))]
     assert sections(many_page) == order
     order.remove("dependence")  # one pair per model has none
     assert sections(hostile["html"]) == order
@@ -209,13 +210,13 @@ def test_json_has_no_infinity(many):
     assert [row["high"] for row in values["methods"] if row["method"] == "pooled"] == ["inf"]
 
 
-@pytest.mark.parametrize("kind", ["violation", "underpowered", "no claim", "not refuted"])
+@pytest.mark.parametrize("kind", ["violation", "underpowered", "no claim", "not refuted", "inconclusive"])
 def test_the_verdict_comes_first(kind, judged):
     found = judged[kind]
     page = written(found, "html")
     first = next(attrs["class"] for _, attrs in Tags(page).tags if attrs.get("class", "").startswith("answer"))
     assert first == f"answer kind-{kind.replace(' ', '-')}"
-    start = found.verdict.sentence[:60]
+    start = f"{found.verdict.head}: {found.verdict.finding}"[:60]
     assert start in told(page[: page.index("<svg")])
     assert start in " ".join(written(found, "md").replace("**", "").split("\n\n")[2:4])
 
@@ -441,8 +442,8 @@ def test_report_has_the_options_of_audit():
     def options(command):
         return set(inspect.signature(command).parameters)
 
-    gate = {"fail_above", "fail_on", "count_estimates", "curve", "as_json"}
-    assert options(report_command.report) - {"out", "format", "probe"} == options(audit_command.audit) - gate
+    gate = {"fail_above", "fail_on", "count_estimates", "curve", "explain", "as_json"}
+    assert options(report_command.report) - {"out", "format", "probe", "groups"} == options(audit_command.audit) - gate
     assert set(redo.OPTIONS) == options(audit_command.audit) - gate - {"folder", "same_data"}
     assert set(redo.OF_SCORES) <= options(scores_command.scores)
 
@@ -489,7 +490,7 @@ def test_toml_reads_back():
 
 
 def test_the_terminal_says_each_promise_once_and_whose_it_is(tmp_path):
-    lines = ask("audit", played(plan(), tmp_path / "run").path).splitlines()
+    lines = ask("audit", played(plan(), tmp_path / "run").path, "--explain").splitlines()
     heads = [i for i, line in enumerate(lines) if line.startswith("guaranteed ")]
     assert len(heads) == 1
     text = " ".join(" ".join(lines[heads[0] :]).split())

@@ -138,7 +138,7 @@ def test_not_refuted_says_by_whom():
         "black box: the loss of z1",
         "substitute",
         "N = 600",
-        f"ε = {v.detectable:.3g} with a probability of 80%",
+        f"refutes claims below ε = {v.detectable:.3g} with 80% power",
     ):
         assert part in v.sentence
 

@@ -21,6 +21,7 @@ from epsgauge.figures.cdfs import cdfs
 from epsgauge.figures.chart import Chart
 from epsgauge.figures.charts import CHARTS, chart, charts_of
 from epsgauge.figures.density import density, density_of
+from epsgauge.figures.groups import Group, Groups
 from epsgauge.figures.labels import Flag, placed, wide
 from epsgauge.figures.ladder import Ladder, Rung
 from epsgauge.figures.scales import Scale, decades, power_name, tick_names, ticks
@@ -85,6 +86,10 @@ def ladder_of(eps: float, claimed: float | None) -> Ladder:
     return Ladder(1e-5, 0.99, finite, {"a training": rungs, "another": rungs[1:]}, max(finite or 0.0, eps) or 1.0)
 
 
+def groups_of() -> Groups:
+    return Groups(0.9, "guaranteed", (Group("<b>old</b>", 0.6, 0.4, 0.8), Group("young", -0.1, -0.4, 0.2)), -0.4)
+
+
 def shown_of(base: eg.Audit, name: str) -> dict[str, Any]:
     """What every picture of a case shows, by the name of the function that draws it."""
     scores, delta, claimed = CASES[name]
@@ -113,6 +118,7 @@ def shown_of(base: eg.Audit, name: str) -> dict[str, Any]:
         "dependence": dependence.dependence(found),
         "cdfs": cdfs({"m = 1": rows.posterior, HOSTILE: rows.posterior}),
         "ladder": ladder_of(float(rows.posterior.median()), claimed),
+        "groups": groups_of(),
     }
 
 
@@ -294,7 +300,7 @@ def test_every_chart_is_drawn_whatever_method_and_attack(name: str, found: eg.Au
     subject = Subject.of(found)
     assert name in ("an attack from elsewhere", *(bar.method for bar in subject.bars))
     charts = charts_of(subject)
-    assert {c.name for c in CHARTS.values()} - {c.name for c in charts} <= {"cdfs", "dependence", "ladder"}
+    assert {c.name for c in CHARTS.values()} - {c.name for c in charts} <= {"cdfs", "dependence", "groups", "ladder"}
     page = written(found, "html")
     for each in charts:
         drawn = each.drawn(subject)

@@ -7,6 +7,9 @@ import pytest
 
 pytest.importorskip("opacus")
 
+import epsgauge as eg
+from epsgauge.runner.probed import probe_plan
+from zoo import unseen
 from zoo.__main__ import audited, by_probe
 from zoo.cases import CASES
 
@@ -43,3 +46,26 @@ def test_the_page_has_every_pipeline():
     assert [name for name, case in CASES.items() if f"| {case.meaning} |" not in page] == []
     bugs = sum(case.bug for case in CASES.values())
     assert re.search(rf"has {bugs} small trainings with a bug .* and {len(CASES) - bugs} that are right", page)
+
+
+# Bugs by somebody who knew neither the probe nor the rest
+
+UNSEEN = sorted(path.parent for path in Path(unseen.__file__).parent.glob("*/WHY.md"))
+
+
+def test_plans_of_unseen_bugs_leave_everything_to_the_defaults():
+    assert len(UNSEEN) == 13
+    for kind in ("bug", "twin"):
+        for folder in UNSEEN:
+            plan = eg.Plan.read(folder / kind / "plan.toml")
+            assert plan.game.auto
+            assert plan.probes
+            assert (plan.audit.attack, plan.n_models) == ("rehearsed", 1000)
+
+
+def test_a_run_of_an_unseen_bug_fails_the_gate_and_its_twin_does_not():
+    """By the probe that a run begins with; `python -m zoo.unseen` plays all of them."""
+    (folder,) = [each for each in UNSEEN if each.name.startswith("03")]
+    bug, twin = (probe_plan(eg.Plan.read(folder / kind / "plan.toml")) for kind in ("bug", "twin"))
+    assert [finding.name for finding in bug.refuted] == ["sensitivity", "one record"]
+    assert not twin.refuted

@@ -39,13 +39,13 @@ class OfPoints(Attack):
                 f'"{self.name}" in [audit] of the plan, or rehearsal_models in [game], and run with a new --out.'
             )
         pairs = apart.pairs[:1]
-        if (apart.pairs != pairs).any() or (signals.pairs != pairs).any():
+        if self.same_pairs and ((apart.pairs != pairs).any() or (signals.pairs != pairs).any()):
             raise InvalidInput(
                 f"the attack {self.name} learns how models see a pair, so all models must have the same, but the pairs "
                 'of this run differ. Set pairs = "fixed" in [game], and run with a new --out.'
             )
         for had in (0, 1):
-            if not (apart.bits == had).any(axis=0).all():
+            if not (apart.bits == had).any(axis=0 if self.same_pairs else None).all():
                 raise InvalidInput(
                     f"the attack {self.name} needs models set apart with and without each point, but of the "
                     f"{len(apart)} of this run none has b = {had} for some pair. Set rehearsal_models in [game] to 2 "

@@ -33,7 +33,8 @@ class Attack:
     meaning: str = ""  # what it reads, in words
     needs: tuple[str, ...] = ("loss",)  # channels
     axis: str = "score"  # what a score is, for the axis of a picture
-    learns: bool = False  # on models set apart that have the same pairs, so that a plan with it trains some
+    learns: bool = False  # on models set apart, so that a plan with it trains some
+    same_pairs: bool = True  # whether these must have the pairs that are judged
     has_percentiles: bool = False  # whether a rule is a percentile of the losses: see `threshold_at`
 
     def score(self, signals: Signals) -> Floats:

@@ -29,6 +29,8 @@ class Updates(Attack):
 
 def canary(signals: Signals) -> str:
     """What was inserted, in words."""
+    if "chosen" in signals.channels:
+        return "the gradients of records that it chooses anew at each step"
     if (signals.pairs >= 0).any():
         return "the gradients of the pair's records"
     return "a canary that is a gradient, which need not be that of any record"

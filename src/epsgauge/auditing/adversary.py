@@ -1,4 +1,4 @@
-"""Who attacked: the attack, its rule, and what it was allowed to see, in words."""
+"""Who attacked: the attack, its rule, what it saw and what it was allowed to do, in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsgauge.attacks.attack import Attack
+from epsgauge.games.powers import Powers
 from epsgauge.games.signals import Signals
+from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Judged, Split, SplitPairs
 from epsgauge.stats.arrays import Ints
 
@@ -21,6 +23,7 @@ class Adversary:
     access: str
     percentile: float | None = None  # that the threshold stands for, of the percentile attack
     canary: str | None = None  # the pair that it inserts, where that was made from the data, and why this one
+    powers: Powers | None = None  # None: unknown, the scores were given
 
     def __str__(self) -> str:
         name = "the given scores" if self.attack is None else f"attack {self.attack}"
@@ -28,14 +31,13 @@ class Adversary:
         return f"{name}, {self.rule}; {self.access}{with_canary}"
 
 
-def adversary(
-    judged: Judged, attack: Attack | None, signals: Signals | None, canary: Mapping[str, Any] | None
-) -> Adversary:
+def adversary(judged: Judged, attack: Attack | None, signals: Signals | None, run: Run | None) -> Adversary:
     """Of scores (without signals), or of an attack on the signals of a run, with the canary that it took."""
-    if attack is None or signals is None:
+    if attack is None or signals is None or run is None:
         return Adversary(None, _rule(judged, None), "what it sees of a model is not known")
     percentile = attack.percentile_of(judged.threshold, signals)
-    return Adversary(attack.name, _rule(judged, percentile), attack.sees(signals), percentile, _canary(canary))
+    rule, access, canary = _rule(judged, percentile), attack.sees(signals), _canary(run.canary)
+    return Adversary(attack.name, rule, access, percentile, canary, run.plan.powers)
 
 
 def _canary(taken: Mapping[str, Any] | None) -> str | None:

@@ -15,6 +15,7 @@ from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaratio
 from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, saturated, unpromised
 from epsgauge.auditing.claim import Claim, Promises, promises
 from epsgauge.auditing.control import Control, control_of
+from epsgauge.auditing.decision import Decision, decision_of
 from epsgauge.auditing.declared import facts_of, failing, level_lost
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_time, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
@@ -97,6 +98,11 @@ class Audit(Reading, Printed):
     def lower_bound(self) -> float:
         """Of ε at the audit's δ, one-sided at the verdict's level."""
         return self.gauge.bound
+
+    @property
+    def decision(self) -> Decision:
+        """What it means for a release, and what to do next."""
+        return decision_of(self.verdict, self.run)
 
     @property
     def level_kept(self) -> bool:
@@ -321,8 +327,8 @@ def _assembled(case: _Case) -> Audit:
     method = judge_.form(evidence, by_mu=by_mu)
     facts = replace(case.facts(settings.delta), level_declared=case.level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
-    attack, canary = (None, None) if run is None else (case.using.attack, run.canary)
-    who = adversary(evidence.judged, attack, case.signals, canary)
+    attack = None if run is None else case.using.attack
+    who = adversary(evidence.judged, attack, case.signals, run)
     said = (
         *caveats,
         *beside(run, settings, case.looks, kept.promise),

@@ -122,6 +122,26 @@ def cohorts(scores: Scores, *, seed: int | None = None, **settings: Any) -> Coho
     )
 
 
+def cohorts_of(audit: Audit, groups: Mapping[int, str]) -> Cohorts:
+    """Of the run that was audited, with the groups of its points; judged against the audit's claim at its δ."""
+    run = audit.run
+    if run is None or audit.attack is None or audit.signals is None:
+        raise InvalidInput(
+            "groups of points are those of a run, but this audit is of scores. Add a column group to them."
+        )
+    if not run.complete or run.n_failed or run.extended_after_look:
+        raise InvalidInput(
+            f"groups need a run whose {run.plan.n_models} models are done and that was not extended after a look, but "
+            f"{run.path} has {run.n_done} done and {run.n_failed} failed. Finish it, or begin a new one."
+        )
+    scores = grouped(audit.attack.scores(audit.signals), audit.signals.pairs, groups)
+    settings = {name: getattr(audit.settings, name) for name in ("delta", "level", "verdict_level")}
+    if audit.claim is not None:
+        claim = {"eps": audit.claim.eps, "delta": audit.claim.delta, "adjacency": audit.claim.adjacency}
+        settings |= {f"claimed_{name}": value for name, value in claim.items()}
+    return cohorts(scores, **settings)
+
+
 def grouped(scores: Scores, pairs: Ints, groups: Mapping[int, str]) -> Scores:
     """With the group of each pair's z1, by the index of that point; `pairs` is that of the signals, [n, m, 2]."""
     ones = pairs[..., 1].ravel()

@@ -11,7 +11,7 @@ import numpy as np
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.audit import Audit, audit_run, logged
 from epsgauge.auditing.family import Family
-from epsgauge.auditing.setup import setup_of
+from epsgauge.auditing.setup import Setup, setup_of
 from epsgauge.errors import InvalidInput
 from epsgauge.plain import plain
 from epsgauge.runner.view import Run
@@ -53,6 +53,11 @@ class Comparison:
     runs: tuple[Compared, ...]
     family: Family  # what the verdicts promise together
 
+    @property
+    def of_adversaries(self) -> bool:
+        """Whether the runs differ in what their adversaries may do."""
+        return len({str(run.audit.adversary.powers) for run in self.runs}) > 1
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; infinite numbers are floats still."""
         return {
@@ -89,6 +94,8 @@ def compare(
 ) -> Comparison:
     """Audit each run and set their posteriors side by side; `settings` are those of a plan's `[audit]` table.
 
+    Runs may have different adversaries with "best": then a page of them begins with what each adversary shows.
+
     "shared": the models of the first run that choose its rule choose for all runs. In a run with the same seed, models
     of these numbers are not judged: they share bits and noise. The others did not declare that rule, so what is said of
     them is an estimate. "best": each run chooses its own. Both choose the largest lower bound, or the FPR `target_fpr`.
@@ -109,13 +116,8 @@ def compare(
     adjacency = _same("adjacency", [run.plan.game.adjacency for run in runs], "They are different promises.")
     delta = _same("delta", [s.settings.delta for s in used], "Pass one delta for all.")
     _same("level", [s.settings.level for s in used], "Pass one level for all.")
-    _same("attack", [s.settings.attack for s in used], "Set one in the plans, or pass attack= in Python.")
-    _same("sees", [run.plan.game.sees for run in runs], "They are different adversaries.")
-    _same("adversary", [str(run.plan.adversary) for run in runs], "They are different adversaries.")
-    _same("challenge", [run.plan.game.challenge for run in runs], "They are different games.")
-    _same("pool_size", [run.plan.game.pool_size for run in runs], "Set one for every m of a comparison.")
-    if used[0].attack.has_percentiles:
-        _same("reference_size", [run.plan.game.reference_size for run in runs], "The rule counts reference losses.")
+    if rule == "shared":
+        _check_one_rule(runs, used)
     if rule == "shared" and used[0].settings.rule == "split-pairs":
         raise InvalidInput(
             'one rule for all cannot be chosen by rule = "split-pairs": pairs of every model choose it, and no model '
@@ -132,6 +134,18 @@ def compare(
     levels = tuple(found.verdict.level for found in audits if found.verdict.promise == "guaranteed")
     family, level = Family(len(runs), levels, family_wise), audits[0].settings.level
     return Comparison(adjacency, delta, level, said, grid, tuple(compared), family)
+
+
+def _check_one_rule(runs: Sequence[Run], used: Sequence[Setup]) -> None:
+    """Scores of different attacks have no threshold in common."""
+    each = 'They are different adversaries. With rule="best" each has a rule of its own, and their ε are one picture.'
+    _same("attack", [s.settings.attack for s in used], "Set one in the plans, or pass attack= in Python. Or " + each)
+    _same("sees", [run.plan.game.sees for run in runs], each)
+    _same("adversary", [str(run.plan.adversary) for run in runs], each)
+    _same("challenge", [run.plan.game.challenge for run in runs], each)
+    _same("pool_size", [run.plan.game.pool_size for run in runs], "Set one for every m of a comparison.")
+    if used[0].attack.has_percentiles:
+        _same("reference_size", [run.plan.game.reference_size for run in runs], "The rule counts reference losses.")
 
 
 def largest_difference(first: Posterior, second: Posterior) -> tuple[float, float]:

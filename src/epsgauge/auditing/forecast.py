@@ -143,7 +143,7 @@ def _apart(plan: Plan) -> int:
     canaries the data allow is not known yet.
     """
     ranking = plan.game.ranking_models if plan.game.challenge == "worst" else 0
-    trying = rounds(plan.game, plan.n_models, USUAL) if plan.game.auto else []
+    trying = rounds(plan.game, plan.n_models, USUAL) if plan.tries_canaries else []
     tried = sum(each.canaries * each.new for each in trying)
     learning = max(plan.n_learning - (trying[-1].models if trying else 0), 0)  # beside those of the canary taken
     quiet = not plan.control and (not plan.trainer.built_in or has_noise_switch(trainer_of(plan)))

@@ -69,7 +69,9 @@ def gate(
     if (fail_on == "violation" and v.kind == "underpowered") or (fail_above is not None and v.largest <= fail_above):
         idle.append(f"so few models show at most ε = {v.largest:.3g}")
     if fail_on == "violation" and v.kind == "inconclusive":
-        idle.append("the attack sees nothing even without noise (--fail-on inconclusive counts that)")
+        blind = v.control is not None and not v.control.sees
+        why = "sees nothing even without noise" if blind else "is too weak to refute any claim"
+        idle.append(f"the attack {why} (--fail-on inconclusive counts that)")
     return Gate(tuple(reasons), tuple(uncounted), tuple(idle))
 
 

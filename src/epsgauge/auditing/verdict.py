@@ -126,8 +126,10 @@ class Verdict:
                     "A stronger attack may show more.",
                 ]
             case "inconclusive":
+                blind = self.control is not None and not self.control.sees
                 found = [
-                    f"Even without noise it hardly tells what a model was trained on: {self.control}.",
+                    f"Even without noise it hardly tells what a model was trained on: {self.control}." if blind else "",
+                    "" if blind else f"{_shown(self)}. {_power(self)}",
                     f"The adversary: {self.adversary}.",
                     "Give it more: other canaries, another attack, or a look at the updates.",
                 ]
@@ -176,10 +178,11 @@ def verdict(
     judged = claim if isinstance(claim, Claim) else None
     at = {"delta": delta if judged is None else judged.delta, "level": level}
     bound, largest = (bound_of(method, of(evidence, **at)) for of in (method.lower_bound, method.at_best))
+    detectable = method.detectable(evidence, **at)
     kind: Ruling = "no claim"
     if judged is not None:
         blind = control is not None and not control.sees
-        left: Ruling = "inconclusive" if blind else "not refuted"
+        left: Ruling = "inconclusive" if blind or (bound <= 0 and detectable == 0) else "not refuted"
         kind = ABOVE[promise] if bound > judged.eps else "underpowered" if largest <= judged.eps else left
         if basis is not None and basis.broken and kind != "violation":
             kind = "unsupported"
@@ -201,7 +204,7 @@ def verdict(
         bound=bound,
         claim=judged,
         largest=largest,
-        detectable=method.detectable(evidence, **at),
+        detectable=detectable,
         power=POWER,
         tally=tallied.tally,
         failed=tallied.n_failed,
@@ -239,12 +242,13 @@ def _upper(text: str) -> str:
 def _power(v: Verdict) -> str:
     if v.detectable is None:
         return ""
-    what = f"only claims below ε = {number(v.detectable)}" if v.detectable > 0 else "no claim, however small,"
     at = f"its measured rates (FNR {float(v.tally.fnr):.3g}, FPR {float(v.tally.fpr):.3g})"
     if v.guesses is not None:
         by = f", by {v.guessed_by}" if v.guessed_by else ""
         at = f"the measured share of right guesses ({v.guesses.n_right} of {v.guesses.n_guesses}{by})"
-    return f"At {at} such an audit refutes {what} with a probability of {v.power:.0%}."
+    if v.detectable > 0:
+        return f"At {at} this attack refutes claims below ε = {number(v.detectable)} with {v.power:.0%} power."
+    return f"At {at} this attack is too weak to refute any claim with {v.power:.0%} power."
 
 
 def _claimed(v: Verdict) -> str:

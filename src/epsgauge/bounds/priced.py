@@ -16,8 +16,8 @@ from epsgauge.bounds.guesses import Guesses
 from epsgauge.stats import brent, region
 from epsgauge.stats.arrays import Floats
 
-# ε that have prices: so many, from so far below the log-odds of a right guess to so far above.
-POINTS, BELOW, ABOVE = 32, 9.0, 3.0
+# ε that have prices: so many, from so far below the log-odds of a right guess to so far above, and some further away.
+POINTS, BELOW, ABOVE, FAR = 32, 1.0, 0.8, (-3.0, -1.7, 2.0)
 # Counts that a program looks at, in standard deviations below and above that of wrong guesses; of more, none is solved.
 FEWER, MORE, MOST = 6.0, 12.0, 450
 ROUNDS = 6  # of programs, each at the μ that the prices of the last one refute
@@ -28,7 +28,7 @@ UNIT = 2.0**-52
 
 def priced_mu(guesses: Guesses, *, alpha: float, start: float) -> float:
     """A μ that the guesses refute, from `start`, which they refute too."""
-    eps, best = _eps(guesses), start
+    eps, best = prices_at(guesses, POINTS), start
     for _ in range(ROUNDS):
         prices = _prices(guesses, eps, np.asarray(region.gaussian_delta(eps, mu=best)))
         found = 0.0 if prices is None else _mu_at(guesses, eps, prices, alpha)
@@ -80,13 +80,12 @@ def _enough(guesses: Guesses, eps: Floats, prices: Floats, nu: float) -> bool:
     return r * cost <= nu
 
 
-def _mu_at(guesses: Guesses, eps: Floats, prices: Floats, alpha: float) -> float:
-    """The largest μ that these prices refute; 0 where they refute none."""
-    nu = tail_without_delta(guesses, eps, prices)
+def refuted_mu(nu: float, n_failing: float, eps: Floats, prices: Floats, alpha: float) -> float:
+    """The largest μ at which ν + N Σ price · δ is at most α; 0 where there is none."""
 
     def too_likely(mu: float) -> float:
         deltas = np.asarray(region.gaussian_delta(eps, mu=mu)) + ROUNDING
-        return nu + n_failing(guesses) * float(prices @ deltas) * (1.0 + ROUNDING) - alpha
+        return nu + n_failing * float(prices @ deltas) * (1.0 + ROUNDING) - alpha
 
     if not too_likely(CLOSE) <= 0:
         return 0.0
@@ -96,10 +95,17 @@ def _mu_at(guesses: Guesses, eps: Floats, prices: Floats, alpha: float) -> float
     return max(brent.root(too_likely, CLOSE, high, xtol=CLOSE) - 2.0 * CLOSE, 0.0)
 
 
-def _eps(guesses: Guesses) -> Floats:
+def prices_at(guesses: Guesses, points: int) -> Floats:
+    """The ε that have prices: most of them near the log-odds of a right guess, and some further away."""
     wrong = guesses.n_guesses - guesses.n_right
     middle = math.log((guesses.n_right + 0.5) / (wrong + 0.5))
-    return np.linspace(max(middle - BELOW, 0.01), middle + ABOVE, POINTS)
+    near = np.linspace(middle - BELOW, middle + ABOVE, points - len(FAR))
+    return np.unique(np.maximum(np.concatenate([near, middle + np.array(FAR)]), 0.01))
+
+
+def _mu_at(guesses: Guesses, eps: Floats, prices: Floats, alpha: float) -> float:
+    """The largest μ that these prices refute."""
+    return refuted_mu(tail_without_delta(guesses, eps, prices), n_failing(guesses), eps, prices, alpha)
 
 
 def _prices(guesses: Guesses, eps: Floats, deltas: Floats) -> Floats | None:

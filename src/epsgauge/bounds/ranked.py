@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 import numpy as np
 from scipy import special
 
-from epsgauge.bounds.simulated import Simulated
+from epsgauge.bounds.simulated import Wager
 from epsgauge.stats import brent
 from epsgauge.stats.arrays import Bools, Floats, Ints
 
@@ -26,12 +26,16 @@ SHARES: Floats = np.array([0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0])
 TOPS = (1.0, 0.3, 0.1, 0.03)
 MAIN = 0.9
 SMALL = 50  # in smaller classes the last guess, which is the least sure, is drawn by itself
-DRAWS = (2**10, 2**12, 2**15)  # more where fewer do not decide
-# Of what may be missed: how often the limit of a simulated tail, and how often the limit of ranks, may be wrong.
+DRAWS = (2**10, 2**11, 2**12, 2**13, 2**14)  # more where fewer do not decide
+# Of what may be missed: how often a simulated tail may be taken as too small, and how often ranks are below a limit.
 UNSURE, BEYOND = 1e-4, 0.01
 STEEPEST = 60.0  # slopes of a tilt, times the largest weight
 ROUNDING = 1e-12
 STREAM = 0x4A6C  # of the draws here
+# Where to search: the first step, how many times the last one a step may be, how many curves are tried with few draws,
+# and from which distance on, which is about the error of theirs, all draws are taken.
+FIRST, LONGEST, TRIES, NEAR = 24, 4, 20, 0.03
+FAR, FLAT = 1e-300, 1e-9  # no probability counts as smaller, and no change of a distance from one curve to the next
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,33 +150,76 @@ def last_refuted(
 ) -> int | None:
     """The last of the curves 0, …, `last`, each lower than those before it, that the guesses refute; None for none.
 
-    A true curve, and all that lie below it, are refuted with a probability of at most `alpha`. The search begins `near`
-    a curve: far from it they may take long.
+    It is refuted, and may lie a little before the last that is. A true curve, and all that lie below it, are refuted
+    with a probability of at most `alpha`. The search begins `near` a curve: far from it they may take long.
     """
+    curve = cache(curve)
     parts = [MAIN, *((1.0 - MAIN) / (len(TOPS) - 1) for _ in TOPS[1:])]
     best = -1
     for top, part in zip(TOPS, parts, strict=True):
         test = _Test.of(guesses, weights(guesses.middles, top), part * alpha, last + 1)
-        if test is not None and test.refutes(curve(best + 1), best + 1):
-            best = _search(lambda k, test=test: test.refutes(curve(k), k), best + 1, last, near)  # type: ignore[misc]
+        if test is not None and test.refutes(curve(best + 1)):
+            best = _search(test, curve, best + 1, last, near)
         if best == last:
             break
     return best if best >= 0 else None
 
 
-def _search(refuted: Callable[[int], bool], low: int, last: int, near: int) -> int:
-    """The last number that is refuted, as is `low`."""
-    high, step, at = last + 1, 8, min(max(near, low + 1), last)
-    while low < at < high:  # up to the first that is not refuted, or down to the first that is
-        if refuted(at):
-            low, at = at, at + step if high > last else high
+def _search(test: _Test, curve: Callable[[int], LeastWrong], low: int, last: int, near: int) -> int:
+    """The last number whose curve is refuted, or one that is hardly before it, if that of `low` is refuted.
+
+    Few draws show about where it is, and all draws refute it. Which curves are tried does not matter for the proof.
+    """
+    if low == last:
+        return low
+    at, slope = _crossing(lambda number: test.judged(curve(number), DRAWS[:1]).distance, low, last, near)
+    high = last + 1
+    while low < at < high:
+        found = test.judged(curve(at), DRAWS)
+        ahead = math.floor(found.distance / slope)
+        if found.refuted:
+            low, at = at, min(at + max(ahead, 0), (at + high) // 2)
         else:
-            high, at = at, at - step
-        step *= 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if refuted(middle) else (low, middle)
+            high, at = at, max(at + min(ahead, -1), (low + at) // 2)
     return low
+
+
+def _crossing(distance: Callable[[int], float], low: int, last: int, near: int) -> tuple[int, float]:
+    """About the last number above `low` with a distance above 0, and how much a distance falls from one to the next.
+
+    By secants, or halves where these do not help, which begin `near` a number.
+    """
+    high, at, step = last + 1, min(max(near, low + 1), last), FIRST
+    before, slope = None, 0.0
+    for _ in range(TRIES):
+        found, halve = distance(at), False
+        low, high = (at, high) if found > 0 else (low, at)
+        if before is not None:
+            slope = (before[1] - found) / (at - before[0])
+            step = LONGEST * abs(at - before[0])
+            halve = high <= last and abs(found) > 0.5 * abs(before[1])  # it is no line
+        ahead = min(max(found / slope, -step), step) if slope > 0 else math.copysign(step, found)
+        if high - low <= 1 or (slope > 0 and abs(found) <= NEAR):
+            return min(max(at + math.floor(ahead), low), high - 1), max(slope, FLAT)
+        to = (low + high) // 2 if halve else at + _away(ahead)
+        before, at = (at, found), min(max(to, low + 1), high - 1)
+    return at, max(slope, FLAT)
+
+
+def _away(x: float) -> int:
+    """Rounded, but at least a step from 0."""
+    return round(x) or (1 if x > 0 else -1)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Whether a curve is refuted; and about how far it is from one that just is, in standard deviations: above 0 if so.
+
+    Nothing but the search rests on the distance.
+    """
+
+    refuted: bool
+    distance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +232,7 @@ class _Test:
     seen: float
     alpha: float
     curves: int
+    _drawn: dict[int, Floats] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, guesses: Ranked, weights: Floats, alpha: float, curves: int) -> _Test | None:
@@ -196,41 +244,52 @@ class _Test:
         sizes, wrong = (np.array(x)[: len(weights)] for x in (guesses.sizes, guesses.wrong))
         return cls(guesses.n, sizes, weights, float(weights @ wrong) * (1.0 + ROUNDING), alpha, curves)
 
-    def refutes(self, curve: LeastWrong, number: int) -> bool:
-        """Whether so few wrong guesses have a probability of at most α: simulated, rounded upwards.
+    def refutes(self, curve: LeastWrong) -> bool:
+        """Whether so few wrong guesses have a probability of at most α: simulated, rounded upwards."""
+        return self.judged(curve, DRAWS).refuted
 
-        Draws are tilted towards few wrong guesses, and weighed back.
+    def judged(self, curve: LeastWrong, stages: tuple[int, ...]) -> _Judged:
+        """By as many draws as decide, of these stages of DRAWS.
+
+        Draws are tilted towards few wrong guesses, and weighed back. Those of all curves begin with the same numbers.
         """
         usual = self._chances(curve, (np.cumsum(self.sizes) / (self.n + 1.0))[None])[0]
-        if self.seen >= float(self._weights * self._sizes @ usual):
-            return False
+        mean = float(self._weights * self._sizes @ usual)
+        allowed = self.alpha * (1.0 - UNSURE - BEYOND)
+        far = float(special.ndtri(allowed))
+        if self.seen >= mean:
+            return _Judged(False, far - (self.seen - mean) / math.sqrt(max(self.seen, ROUNDING)))
         slope = self._slope(usual)
         tilt = np.exp(-slope * self._weights)
         lowest = self._chances(curve, self._lowest_ranks[None])[0]
         most = math.exp(slope * self.seen + float(self._log_mean(lowest, tilt)))
-        unsure = UNSURE * self.alpha / (self.curves * len(DRAWS))
-        allowed = self.alpha * (1.0 - UNSURE - BEYOND)
-        found, rng = Simulated(most, unsure), np.random.default_rng([STREAM, number])
-        for n in DRAWS:
+        found = Wager(allowed, most, UNSURE * self.alpha / self.curves, DRAWS[-1])
+        for n in stages:
             while found.n < n:
-                found.add(self._draws(curve, tilt, most, rng, DRAWS[0]))
-            if found.at_most <= allowed:
-                return True
-            if not found.may_be_below(allowed, DRAWS[-1]):
-                return False
-        return False
+                found.add(self._draws(curve, tilt, most, found.n // DRAWS[0]))
+            if found.won or not found.may_win:
+                break
+        return _Judged(found.won, far - float(special.ndtri(min(max(found.limit(), FAR), 0.5))))
 
-    def _draws(self, curve: LeastWrong, tilt: Floats, most: float, rng: np.random.Generator, n: int) -> Floats:
-        """What each draw counts: the ratio of probabilities if there are as few wrong guesses, else 0."""
-        gaps = rng.standard_gamma(self.sizes.astype(np.float64), (n, len(self.sizes)))
-        rest = rng.standard_gamma(self.n + 1.0 - self.sizes.sum(), n)
-        ends = np.cumsum(gaps, axis=1)
-        chances = self._chances(curve, ends / (ends[:, -1] + rest)[:, None])
+    def _draws(self, curve: LeastWrong, tilt: Floats, most: float, part: int) -> Floats:
+        """What each of the first DRAWS counts: the ratio of probabilities if there are as few wrong guesses, else 0."""
+        rng = np.random.default_rng([STREAM, part])
+        chances = self._chances(curve, self._ends(part))
         odds = chances * tilt
         wrong = rng.binomial(self._sizes, odds / (odds + 1.0 - chances))
         log = self._log_mean(chances, tilt) - wrong @ np.log(tilt)
         out: Floats = np.where(wrong @ self._weights <= self.seen, np.minimum(np.exp(log), most), 0.0)
         return out
+
+    def _ends(self, part: int) -> Floats:
+        """Draws of the shares at which classes end, which no curve changes."""
+        if part not in self._drawn:
+            rng = np.random.default_rng([STREAM, part, 1])
+            gaps = rng.standard_gamma(self.sizes.astype(np.float64), (DRAWS[0], len(self.sizes)))
+            rest = rng.standard_gamma(self.n + 1.0 - self.sizes.sum(), DRAWS[0])
+            ends = np.cumsum(gaps, axis=1)
+            self._drawn[part] = ends / (ends[:, -1] + rest)[:, None]
+        return self._drawn[part]
 
     def _chances(self, curve: LeastWrong, ends: Floats) -> Floats:
         """How likely the guesses of each class are wrong at least, if the last ones have these shares.

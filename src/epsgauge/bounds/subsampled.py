@@ -17,19 +17,23 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.privacy import DISTANCE, DPSGD
 from epsgauge.stats import brent
-from epsgauge.stats.arrays import Floats
+from epsgauge.stats.arrays import Complexes, Floats
 
 # The width of a bin, in standard deviations of the loss of a step: for a curve, and for its ε, which is asked for once.
 WIDTH, FINE = 0.04, 0.0025
 # These are taken as at most so much, in one step and, as μ, in all; and no step has more bins.
 OF_STEP, OF_ALL, MOST = 0.25, 3.0, 2**17
+# About how many bins the sum has at most, for a curve and for its ε: they are wider where losses are huge.
+LONGEST, LONGEST_FINE = 2**18, 2**20
 # What outputs beyond all bins, or dropped, may have of the probability, over all steps; and what the sum may have
 # beyond its window.
 BEYOND, OUTSIDE = 1e-12, 1e-11
-# Slopes of Chernoff's inequality that are tried, over the standard deviation of the sum.
-CHERNOFF = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+# Slopes of Chernoff's inequality that are tried, over the standard deviation of the sum; each is twice the one before.
+CHERNOFF = (1.0, 2.0, 4.0, 8.0, 16.0)
 # Relative error of a bin's probabilities; error of a convolution, times its steps and the root of its size.
 ROUNDING, FOURIER = 1e-12, 2e-15
+# A transform of the sum is taken as 0 below this, which is far below its rounding.
+NOTHING = 1e-30
 # How often bins are balanced that are merged with their neighbours.
 ROUNDS = 5
 TINY = 1e-300
@@ -166,19 +170,38 @@ class _Losses:
 
 def _both(privacy: DPSGD, adjacency: Adjacency, width: float, *, more: bool) -> list[Spent]:
     """Of each direction of neighbours, more or less telling than the truth; replacing a point has one."""
-    steps = int(privacy.steps)
     directions = (False, True) if adjacency == "add-remove" else (False,)
-    bins = [_bins(privacy, adjacency, width, turned=turned, balanced=not more) for turned in directions]
-    return [_composed(each.split() if more else each.merged(steps), steps) for each in bins]
+    return [_spent(privacy, adjacency, width, turned=turned, more=more) for turned in directions]
 
 
-def _bins(privacy: DPSGD, adjacency: Adjacency, width: float, *, turned: bool, balanced: bool) -> _Bins:
-    """`balanced`: where the losses have an end, as those of adding a point, they are cut for `merged`."""
+def _spent(privacy: DPSGD, adjacency: Adjacency, width: float, *, turned: bool, more: bool) -> Spent:
+    steps = int(privacy.steps)
+
+    def of_step(least: float) -> _Losses:
+        bins = _bins(privacy, adjacency, width, least, turned=turned, balanced=not more)
+        return bins.split() if more else bins.merged(steps)
+
+    one = of_step(0.0)
+    low, high = _window(one, steps)
+    wide = (high - low) / (LONGEST if more else LONGEST_FINE)
+    if one.width < wide:
+        one = of_step(wide)
+        low, high = _window(one, steps)
+    return _composed(one, steps, low, high)
+
+
+def _bins(
+    privacy: DPSGD, adjacency: Adjacency, width: float, least: float = 0.0, *, turned: bool, balanced: bool
+) -> _Bins:
+    """Bins have this width in standard deviations, and at least the other one.
+
+    `balanced`: where the losses have an end, as those of adding a point, they are cut for `merged`.
+    """
     rate, noise, steps = float(privacy.sample_rate), float(privacy.noise_multiplier), int(privacy.steps)
     reach = -float(special.ndtri(BEYOND / steps)) * noise
     low, high = (_loss(rate, noise, x, adjacency) for x in (-reach, reach + (0.0 if turned else 1.0)))
     of_step = min(min(central_limit(privacy, adjacency), OF_ALL) / math.sqrt(steps), OF_STEP)
-    width = max(width * of_step, (high - low) / MOST)
+    width = max(width * of_step, (high - low) / MOST, least)
     balanced = balanced and adjacency == "add-remove"
     start = _first_edge(rate, noise, width) - width if balanced else (math.floor(low / width) - 1) * width
     edges: Floats = start + np.arange(max(1, math.ceil((high - start) / width)) + 1, dtype=np.float64) * width
@@ -229,22 +252,23 @@ def _output(rate: float, noise: float, loss: Floats, adjacency: Adjacency) -> Fl
 
 
 def _between(z: Floats) -> Floats:
-    """Of a normal number to be between neighbours of z, without loss of digits."""
-    below, beyond = special.ndtr(z), special.ndtr(-z)
-    out: Floats = np.where(z[:-1] > 0, beyond[:-1] - beyond[1:], below[1:] - below[:-1])
+    """Of a normal number to be between neighbours of z, which ascend, without loss of digits."""
+    tails, above = special.ndtr(-np.abs(z)), int(np.searchsorted(z, 0.0, side="right"))
+    out: Floats = np.abs(np.diff(tails))
+    if 0 < above < len(z):
+        out[above - 1] = 1.0 - tails[above] - tails[above - 1]
     return out
 
 
 # All steps
 
 
-def _composed(one: _Losses, steps: int) -> Spent:
-    """The sum of the losses of all steps."""
-    low, high = _window(one, steps)
+def _composed(one: _Losses, steps: int, low: float, high: float) -> Spent:
+    """The sum of the losses of all steps, in its window."""
     first = math.floor((low - steps * one.start) / one.width)
     size = fft.next_fast_len(math.ceil((high - low) / one.width) + 2, real=True)
     wrapped = np.bincount(np.arange(len(one.mass)) % size, weights=one.mass, minlength=size)
-    mass = np.roll(fft.irfft(fft.rfft(wrapped) ** steps, n=size), -first % size)
+    mass = np.roll(fft.irfft(_power(fft.rfft(wrapped), steps), n=size), -first % size)
     losses = steps * one.start + (first + np.arange(size)) * one.width
     positive = int(np.searchsorted(losses, 0.0, side="right"))
     losses, p = losses[positive:], np.maximum(mass[positive:], 0.0)
@@ -253,15 +277,34 @@ def _composed(one: _Losses, steps: int) -> Spent:
     return Spent(losses, above, other, unsure)
 
 
+def _power(z: Complexes, steps: int) -> Complexes:
+    """Of numbers up to 1, by squares; most are nothing where steps are many."""
+    some = np.flatnonzero(z.real**2 + z.imag**2 > NOTHING ** (2.0 / steps))
+    square, found = z[some], np.ones(len(some), z.dtype)
+    while steps:
+        if steps & 1:
+            found *= square
+        steps >>= 1
+        if steps:
+            square *= square
+    out = np.zeros_like(z)
+    out[some] = found
+    return out
+
+
 def _window(one: _Losses, steps: int) -> tuple[float, float]:
     """Where the sum is but for OUTSIDE on either side: Pr[S ≥ t] ≤ e^(−λt) E[e^(λL)]^steps (Chernoff)."""
     some = np.flatnonzero(one.mass)
     losses, mass = one.start + some * one.width, one.mass[some]
     mean = float(mass @ losses)
     deviation = math.sqrt(steps * max(float(mass @ losses**2) - mean * mean, one.width**2))
-    slopes = CHERNOFF / deviation
     ends = []
     for sign in (-1.0, 1.0):
-        logs = special.logsumexp(sign * np.multiply.outer(slopes, losses), b=mass, axis=1)
-        ends.append(sign * float(np.min((steps * logs - math.log(OUTSIDE)) / slopes)))
+        most, end = float(max(sign * losses[0], sign * losses[-1])), math.inf
+        tilts = np.exp((sign * losses - most) / deviation)  # at most 1, so no slope is too steep
+        for slope in CHERNOFF:
+            log = slope / deviation * most + math.log(float(mass @ tilts) + TINY)
+            end = min(end, (steps * (log + ROUNDING) - math.log(OUTSIDE)) * deviation / slope)
+            tilts *= tilts
+        ends.append(sign * end)
     return ends[0], ends[1]

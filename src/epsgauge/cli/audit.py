@@ -38,8 +38,8 @@ ClaimedAdjacency = Annotated[str | None, typer.Option(help="Adjacency of the cla
 Attack = Annotated[
     str | None,
     typer.Option(
-        help="percentile, loss, difference, margin, trajectory, lira, lira-offline, attack-r, rmia or your own as "
-        "module:attr."
+        help="percentile, loss, difference, margin, trajectory, lira, lira-offline, attack-r, rmia, quantile, shadow "
+        "or your own as module:attr."
     ),
 ]
 FitModels = Annotated[int | None, typer.Option(help="Use this many models, the first ones, to choose the rule.")]
@@ -49,6 +49,7 @@ SameData = Annotated[
     bool, typer.Option("--same-data", help="Choose on the judged data. Only the simultaneous bound stays guaranteed.")
 ]
 TargetFpr = Annotated[float | None, typer.Option(help="Choose the rule with this FPR.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Also say what each promise means and assumes.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
 
@@ -77,11 +78,12 @@ def audit(
     curve: Annotated[
         bool, typer.Option("--curve", help="Also compare the rates with DP-SGD's whole trade-off curve.")
     ] = False,
+    explain: Explain = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge a run: print the verdict, bounds and posterior. Options override the plan."""
     found = audited(folder, locals(), same_data)
-    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates, curve=curve)
+    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates, curve=curve, explain=explain)
 
 
 def given_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -125,6 +127,7 @@ def judged(
     *,
     count_estimates: bool,
     curve: bool = False,
+    explain: bool = False,
 ) -> None:
     """Print an audit, then say what a gate says."""
     from epsgauge.auditing.gate import gate
@@ -136,7 +139,7 @@ def judged(
         of_noise = {} if noise is None else {"noise": asdict(noise)}
         print_json({**found.to_json(), "gate": said.reasons, **of_noise})
     else:
-        show(found, console())
+        show(found, console(), explained=explain)
         if noise is not None:
             show_noise(noise, console())
     tell(said)

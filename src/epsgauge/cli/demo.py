@@ -41,7 +41,8 @@ def demo(
     """Train DP-SGD models on handwritten digits and attack them, from weak to strong. Run it again to resume."""
     from epsgauge.auditing.audit import audit
     from epsgauge.figures.ladder import ladder
-    from epsgauge.reporting.demo import show_finding, show_ladder, show_step, write_page
+    from epsgauge.reporting.demo import show_finding, show_step, write_page
+    from epsgauge.reporting.ladder import show_ladder
     from epsgauge.runner.plan import Plan
 
     audits, failed, screen = {}, False, console(quiet=as_json)

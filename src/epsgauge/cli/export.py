@@ -17,8 +17,8 @@ def export(
     attack: Annotated[
         str | None,
         typer.Option(
-            help="percentile, loss, difference, margin, lira, lira-offline, attack-r, rmia or your own as module:attr. "
-            "[default: the plan's]"
+            help="percentile, loss, difference, margin, lira, lira-offline, attack-r, rmia, quantile, shadow or your "
+            "own as module:attr. [default: the plan's]"
         ),
     ] = None,
     groups: Annotated[

@@ -55,6 +55,10 @@ def report(
     probe: Annotated[
         Path | None, typer.Option("--probe", metavar="FILE", help="Show what `epsgauge probe --out FILE` found, too.")
     ] = None,
+    groups: Annotated[
+        Path | None,
+        typer.Option("--groups", metavar="FILE", help="CSV with point and group: also judge each group of points."),
+    ] = None,
     delta: Delta = None,
     level: Level = None,
     attack: Attack = None,
@@ -75,16 +79,20 @@ def report(
 ) -> None:
     """Write the audit of a run as one file, with pictures."""
     options = dict(locals())
+    from epsgauge.auditing.cohorts import cohorts_of
     from epsgauge.probing.result import Probe
     from epsgauge.reporting.report import checked, report, written
+    from epsgauge.scores.groups import read_groups
 
     chosen = Kind.html if format is None and out in (None, STDOUT) else format
     target = Path(f"report.{chosen}") if out is None else out
     kind = checked(target, None if chosen is None else chosen.value)  # before the look, which is logged
     shown = None if probe is None else Probe.read(probe)
+    group_of = None if groups is None else read_groups(groups)
     found = audited(folder, options, same_data)
+    cohorts = None if group_of is None else cohorts_of(found, group_of)
     if target == STDOUT:
-        typer.echo(written(found, kind, probe=shown), nl=False)
+        typer.echo(written(found, kind, probe=shown, cohorts=cohorts), nl=False)
         return
-    report(found, out=target, format=kind, probe=shown)
+    report(found, out=target, format=kind, probe=shown, cohorts=cohorts)
     say(found.verdict.sentence, f"report: {target}")

@@ -13,6 +13,7 @@ from epsgauge.cli.audit import (
     ClaimedEps,
     ClaimedMu,
     Delta,
+    Explain,
     FitPairs,
     Level,
     PooledGuesses,
@@ -77,6 +78,7 @@ def scores(
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
     report: ReportFile = None,
+    explain: Explain = False,
     as_json: AsJson = False,
 ) -> None:
     """Audit a file of scores. A higher score must mean that b = 1 is more likely."""
@@ -102,19 +104,22 @@ def scores(
         from epsgauge.reporting.report import report as write
 
         say(f"report: {write(found, out=report)}", err=True)
-    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates)
+    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates, explain=explain)
 
 
 def _by_cohorts(table: Scores, seed: int | None, settings: dict[str, Any], options: dict[str, Any]) -> None:
+    from epsgauge.auditing.audit import audit
     from epsgauge.auditing.cohorts import cohorts
     from epsgauge.auditing.gate import gate_all
     from epsgauge.reporting.cohorts import show
+    from epsgauge.reporting.report import report as write
 
-    if options["report"] is not None:
-        raise InvalidInput("a report shows one audit, but --cohorts makes several. Leave out --report, or use --json.")
     if options["declared"] is not None:
         raise InvalidInput("a declaration does not fix groups, so --cohorts cannot go with --declared. Leave out one.")
     found = cohorts(table, seed=seed, **settings)
+    if options["report"] is not None:
+        whole = audit(table, seed=seed, **settings)
+        say(f"report: {write(whole, out=options['report'], cohorts=found)}", err=True)
     each = [(f"group {cohort.name}", cohort.audit) for cohort in found.cohorts]
     limits = {name: options[name] for name in ("fail_above", "count_estimates")}
     said = gate_all(each, fail_on=kind_of(options["fail_on"]), **limits)

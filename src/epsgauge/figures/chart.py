@@ -14,7 +14,7 @@ from epsgauge.figures.words import Words
 from epsgauge.files import replace
 
 # Those of the report, which has a title for each.
-Section = Literal["verdict", "posterior", "region", "attack", "narrowing", "dependence", "comparison"]
+Section = Literal["verdict", "posterior", "region", "attack", "narrowing", "dependence", "comparison", "cohorts"]
 # The sliders that change most charts.
 ALL = ("threshold", "delta", "level")
 

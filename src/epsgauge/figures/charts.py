@@ -13,6 +13,7 @@ from epsgauge.figures import (
     contours,
     density,
     dependence,
+    groups,
     histogram,
     ladder,
     narrowing,
@@ -42,6 +43,7 @@ CHARTS: dict[str, Chart] = {
         dependence.CHART,
         cdfs.CHART,
         ladder.CHART,
+        groups.CHART,
     )
 }
 

@@ -13,10 +13,13 @@ from epsgauge.figures.scales import Scale
 from epsgauge.figures.svg import Picture
 from epsgauge.figures.words import Words, eps_axis
 from epsgauge.numbers import number, percent
+from epsgauge.plain import plain
 
 if TYPE_CHECKING:
     from epsgauge.auditing.audit import Audit
+    from epsgauge.auditing.compare import Compared, Comparison
     from epsgauge.auditing.verdict import Ruling
+    from epsgauge.runner.plan import Plan
 
 ROW = 43.0  # the height of a row of text and a bar
 Pipelines = Mapping[str, Mapping[str, "Audit"]]  # the audits of each pipeline, by what their adversary is called
@@ -52,6 +55,33 @@ def ladder(pipelines: Pipelines) -> Ladder:
     }
     longest = max(claimed or 0.0, *(max(rung.surely, rung.shown) for of in rungs.values() for rung in of))
     return Ladder(audits[0].verdict.delta, audits[0].verdict.level, claimed, rungs, longest or 1.0)
+
+
+def pipelines_of(found: Comparison) -> Pipelines:
+    """The runs of a comparison, each under the training that it attacks; named by what their adversaries are called."""
+    groups: dict[str, list[Compared]] = {}
+    for run in found.runs:
+        groups.setdefault(_training(run.audit), []).append(run)
+    out: dict[str, Mapping[str, Audit]] = {}
+    for runs in groups.values():
+        plan = _plan(runs[0].audit)
+        title = f"{plain(plan.trainer.use)} on {plain(plan.data.use)}"
+        names = [_plan(run.audit).powers.preset for run in runs]
+        own = len(set(names)) < len(names)  # two of one kind go by the names of their plans
+        shown = {run.label if own else name: run.audit for run, name in zip(runs, names, strict=True)}
+        out[title if title not in out else f"{title}, {runs[0].label}"] = shown
+    return out
+
+
+def _training(audit: Audit) -> str:
+    plan = _plan(audit)
+    return repr((plan.data.identity(), plan.trainer.identity(), plan.game.train_size, plan.control))
+
+
+def _plan(audit: Audit) -> Plan:
+    if audit.run is None:
+        raise ValueError("a comparison is one of runs")
+    return audit.run.plan
 
 
 # Drawing

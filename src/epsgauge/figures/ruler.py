@@ -217,7 +217,7 @@ def _place_of_the_claim(v: Verdict) -> str:
             f"right, it would be only {number(v.largest)}."
         )
     if v.kind == "inconclusive":
-        return " That the bound is not above the claim means nothing here: the attack sees nothing even without noise."
+        return " That the bound is not above the claim means nothing here: the attack is too weak to refute any claim."
     if v.kind == "unsupported" and not v.above:
         return " The bound is not above the claim, but the claim rests on what does not hold."
     if v.kind == "not refuted":

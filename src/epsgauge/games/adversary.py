@@ -10,12 +10,28 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from epsgauge.games.settings import GameSettings
 from epsgauge.trainers.watch import CHANNELS
 
-Preset = Literal["black-box", "hidden-state", "white-box"]
+Preset = Literal[
+    "api",
+    "static-poisoning",
+    "black-box",
+    "hidden-state",
+    "intermediate-models",
+    "adaptive-poisoning",
+    "white-box",
+]
+# From the weakest to the strongest: the hierarchy of Nasr et al. 2021, "Adversary instantiation" (arXiv:2101.04535),
+# with two steps more. "black-box" knows the first weights beside what "static-poisoning" knows (Annamalai and De
+# Cristofaro 2024), and "hidden-state" sees the last model alone (Cebere et al. 2024).
 PRESETS: dict[Preset, dict[str, str]] = {
+    "api": {"sees": "losses", "inserts": "record"},
+    "static-poisoning": {"sees": "losses", "inserts": "record", "start": "secret"},
     "black-box": {"sees": "losses", "inserts": "record"},
     "hidden-state": {"sees": "model", "inserts": "gradient"},
+    "intermediate-models": {"sees": "updates", "inserts": "record"},
+    "adaptive-poisoning": {"sees": "updates", "inserts": "adaptive"},
     "white-box": {"sees": "updates", "inserts": "gradient"},
 }
+POISONING = ("static-poisoning", "intermediate-models", "adaptive-poisoning")  # with records of the adversary's own
 
 
 class AdversarySettings(BaseModel):
@@ -29,7 +45,8 @@ class AdversarySettings(BaseModel):
 
     preset: Preset | None = Field(default=None, exclude=True, repr=False)
     sees: Literal["losses", "model", "updates"] = "losses"  # model: the last one alone; updates: those of every step
-    inserts: Literal["record", "gradient"] = "record"  # gradient: ±C in a coordinate of its own, of no record
+    # adaptive: records that are chosen anew at each step; gradient: ±C in a coordinate of its own, of no record
+    inserts: Literal["record", "adaptive", "gradient"] = "record"
 
     # the first weights of torch models; None: known where canaries = "auto"
     start: Literal["known", "secret"] | None = None
@@ -47,6 +64,22 @@ class AdversarySettings(BaseModel):
         """What is wrong with a game for this adversary, as a sentence."""
         if self.watches and game.sees != "pair":
             return f'adversary.sees = "{self.sees}" goes with game.sees = "pair", but got "{game.sees}". Remove it.'
+        if self.preset == "api" and game.challenge != "average":
+            return (
+                'adversary.preset = "api" draws records at random, so challenge must be "average", but got '
+                f'"{game.challenge}". Remove it, or use preset = "static-poisoning" or "black-box".'
+            )
+        if (self.preset in POISONING or self.inserts == "adaptive") and game.challenge != "explicit":
+            who = f'preset = "{self.preset}"' if self.preset in POISONING else 'inserts = "adaptive"'
+            return (
+                f'adversary.{who} makes records of its own, so challenge must be "explicit", but got '
+                f'"{game.challenge}". Remove it, or use preset = "api" or "black-box".'
+            )
+        if self.inserts == "adaptive" and game.pairs_per_model != 1:
+            return (
+                f'adversary.inserts = "adaptive" makes one guess per model, but got game.pairs_per_model = '
+                f'{game.pairs_per_model}. Remove it, or use inserts = "gradient".'
+            )
         if self.inserts == "gradient" and (game.challenge != "average" or game.pool_size is not None):
             key = "challenge" if game.challenge != "average" else "pool_size"
             return (
@@ -59,16 +92,18 @@ class AdversarySettings(BaseModel):
         """What is wrong with a built-in attack for this adversary, as a sentence."""
         wanted = next((sees for channel in needs if (sees := CHANNELS.get(channel)) not in (None, self.sees)), None)
         if wanted is not None:
-            preset = next(preset for preset, keys in PRESETS.items() if keys["sees"] == wanted)
+            inserts = "gradient" if wanted == "model" else self.inserts
+            keys = {"sees": wanted, "inserts": inserts}
+            preset = next(preset for preset, of in PRESETS.items() if keys.items() <= of.items())
             return (
                 f'audit.attack = "{name}" needs adversary.sees = "{wanted}", but got "{self.sees}". Use '
                 f'adversary.preset = "{preset}", or another attack.'
             )
-        if self.inserts == "gradient" and "loss" in needs:
+        if self.inserts != "record" and "loss" in needs:
             fits = "updates" if self.sees == "updates" else "displacement"
             return (
-                f'audit.attack = "{name}" reads losses of records, which adversary.inserts = "gradient" does not have. '
-                f'Use attack = "{fits}".'
+                f'audit.attack = "{name}" reads losses of records, which adversary.inserts = "{self.inserts}" does not '
+                f'have. Use attack = "{fits}".'
             )
         return None
 
@@ -83,6 +118,8 @@ class AdversarySettings(BaseModel):
     def _consistent(self) -> AdversarySettings:
         if self.inserts == "gradient" and self.sees == "losses":
             raise ValueError('inserts = "gradient" needs sees = "model" or "updates": a gradient has no loss')
+        if self.inserts == "adaptive" and self.sees != "updates":
+            raise ValueError('inserts = "adaptive" needs sees = "updates": who chooses at each step sees each step')
         if self.inserts == "record" and self.sees == "model":
             raise ValueError('sees = "model" goes with inserts = "gradient": use sees = "updates" for records')
         return self

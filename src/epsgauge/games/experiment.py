@@ -33,7 +33,7 @@ class Draw:
     seed: int
     bits: Ints  # [m]
     pairs: Ints  # [m, 2]; −1 where there is no such point
-    training: Ints  # n of them; an add-remove game has one less for each bit 0, gradient canaries are none of them
+    training: Ints  # n of them; an add-remove game has one less for each bit 0; what a watch inserts is none of them
 
 
 Watcher = Callable[[Draw], Watch]  # makes the watch of a model, where the adversary sees more than losses
@@ -72,7 +72,7 @@ def pairs_of(game: GameSettings, roles: Roles, run_seed: int, index: int, branch
     m = game.pairs_per_model
     fresh = game.pairs_are == "fresh"
     chosen = generator(run_seed, branch if fresh else Branch.shared, Stream.pairs, index if fresh else 0)
-    if len(roles.directions):
+    if len(roles.directions) or len(roles.choices):
         return np.full((m, 2), -1)
     if len(roles.canaries):
         which = np.sort(chosen.choice(len(roles.canaries), size=m, replace=False)) if fresh else np.arange(m)

@@ -13,8 +13,8 @@ from epsgauge.games.seeds import Branch, Stream, generator
 from epsgauge.games.settings import GameSettings
 from epsgauge.stats.arrays import Bools, Floats, Ints
 
-_ARRAYS = ("reference", "base", "pool", "canaries", "directions")
-_LATER = ("directions",)  # that stores of earlier versions do not have
+_ARRAYS = ("reference", "base", "pool", "canaries", "directions", "choices")
+_LATER = ("directions", "choices")  # that stores of earlier versions do not have
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,8 @@ class Roles:
     canaries: Ints  # [k, 2] explicit pairs, z0 and z1; z0 is −1 in an add-remove game; empty elsewhere
     # [m] coordinates of gradient canaries, which stand in place of points; empty elsewhere
     directions: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    # [k, 2] pairs of records among which the adversary chooses at each step, in place of canaries; empty elsewhere
+    choices: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
     def to_arrays(self) -> dict[str, NDArray[np.int64]]:
         return {name: getattr(self, name) for name in _ARRAYS if name not in _LATER or len(getattr(self, name))}

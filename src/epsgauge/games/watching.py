@@ -13,6 +13,7 @@ from epsgauge.games.seeds import Branch, Stream, child, generator, training_seed
 from epsgauge.games.settings import GameSettings
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.stats.arrays import Ints
+from epsgauge.trainers.adaptive import AdaptiveRecords
 from epsgauge.trainers.protocol import Observer, Trainer, observed
 from epsgauge.trainers.watch import Watch
 from epsgauge.trainers.watches import GradientCanaries, RecordCanaries, Survey
@@ -31,14 +32,25 @@ def watcher(
             records = points.take(asked[asked >= 0])
             return RecordCanaries(records=records, pairs=len(drawn.bits), adjacency=game.adjacency, privacy=privacy)
         if not isinstance(privacy, DPSGD):
-            raise ValueError("gradient canaries need a sampling rate")
+            raise ValueError("what a watch inserts needs a sampling rate")
+        own = child(seed, Branch.audited, Stream.watch, drawn.index)
+        if adversary.inserts == "adaptive":
+            asked = roles.choices[:, ::-1].T.ravel()
+            return AdaptiveRecords(
+                records=points.take(asked[asked >= 0]),
+                choices=len(roles.choices),
+                bit=int(drawn.bits[0]),
+                adjacency=game.adjacency,
+                privacy=privacy,
+                seed=own,
+            )
         return GradientCanaries(
             directions=roles.directions,
             bits=drawn.bits,
             adjacency=game.adjacency,
             privacy=privacy,
             sees=adversary.sees,
-            seed=child(seed, Branch.audited, Stream.watch, drawn.index),
+            seed=own,
         )
 
     return watch

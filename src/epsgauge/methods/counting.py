@@ -20,8 +20,8 @@ from epsgauge.stats.arrays import Bools, Floats, Ints
 TALLIED: tuple[Guessed, ...] = ("all", "positive", "negative")
 # The surest guesses that are tried are all of them, half of them and so on, down to so many of the rows that choose.
 FEWEST = 4
-# Where nothing can be tried, as many count as this times the square root of all bits.
-ROOT = 2.0
+# Where nothing can be tried, so many count: a factor and a power of the number of all bits. For a bound of μ more do.
+USUAL, USUAL_BY_MU = (2.0, 0.5), (10.0, 0.4)
 # Where pairs of the judged models choose, this number has such a share of what the bound may miss.
 FIRST = 0.9
 
@@ -81,7 +81,7 @@ class Counting:
         if self.guessed in TALLIED or self.number is not None:
             return Which(self.guessed or "all", number=self.number)
         if judged.fit_tally is None or judged.same_data:
-            return Which() if self.guessed is None else Which(self.guessed, number=usual(n_bits))
+            return Which() if self.guessed is None else Which(self.guessed, number=self._usual(n_bits))
         tried = self._numbers(n_bits) if judged.same_models else self._shares(len(judged.fit))
         one = chances_of_one(judged.fit.score, judged.fit.bit)
         return max(tried, key=lambda which: self._promised(_expected(which, judged, one, n_bits)))
@@ -104,12 +104,17 @@ class Counting:
         """What other pairs of the judged models choose from. Their scores are outputs of these models, so that each
         number has a share of what the bound may miss: the first most of it, the others equal shares of the rest.
         """
-        numbers = dict.fromkeys(min(usual(n_bits) * 4**k, n_bits) for k in range(max(1, n_bits.bit_length())))
+        numbers = dict.fromkeys(min(self._usual(n_bits) * 4**k, n_bits) for k in range(max(1, n_bits.bit_length())))
         first, *others = [Which(guessed, number=n) for n in numbers for guessed in self._surest]
         return [
             replace(first, of_alpha=FIRST if others else 1.0),
             *(replace(which, of_alpha=(1.0 - FIRST) / len(others)) for which in others),
         ]
+
+    def _usual(self, n_bits: int) -> int:
+        """How many of the surest guesses count where no other models can say it: it is known before any output is."""
+        factor, power = USUAL_BY_MU if self.by_mu else USUAL
+        return max(1, min(n_bits, round(float(factor * n_bits**power))))
 
     @property
     def _surest(self) -> tuple[Guessed, ...]:
@@ -138,11 +143,6 @@ def _expected(which: Which, judged: Judged, one: Floats, n_bits: int) -> Guesses
         "one" if random else which.sides,
         which.of_alpha,
     )
-
-
-def usual(n_bits: int) -> int:
-    """How many of the surest guesses count where no other models can say it: it is known before any output is."""
-    return max(1, min(n_bits, round(ROOT * math.sqrt(n_bits))))
 
 
 def ranked(scores: Scores, sides: Sides) -> tuple[Ints, Bools]:

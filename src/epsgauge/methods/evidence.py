@@ -14,6 +14,7 @@ from epsgauge.bounds.classed import Classed, classed
 from epsgauge.bounds.guesses import Guesses, guesses_of
 from epsgauge.bounds.ranked import Ranked
 from epsgauge.bounds.watched import MOST_PAIRS, Watched, watched
+from epsgauge.bounds.weighed import Weighed
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.methods.coins import unfair
 from epsgauge.methods.counting import Counting, Which, ranked, right_guesses
@@ -184,8 +185,16 @@ class Evidence:
         """How many of those are right."""
         if self.which.tallied:
             return guesses_of(self.all_pairs.tally, self.which.guessed)
-        right = right_guesses(self.scores, self.which.sides)
-        return self.which.surest(right, self.n_bits)
+        return self.which.surest(self._right, self.n_bits)
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """What the wrong ones of those weigh, where the surest count."""
+        return Weighed.of(self.guesses, self._right)
+
+    @cached_property
+    def _right(self) -> Ints:
+        return right_guesses(self.scores, self.which.sides)
 
     @cached_property
     def in_order(self) -> InOrder:

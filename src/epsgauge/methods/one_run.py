@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.one_run import one_run_fdp_eps, one_run_fdp_mu
+from epsgauge.bounds.weighed import weighed_mu
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import GAUSSIAN_CURVE
 from epsgauge.methods.method import Asked, Found, Method
-from epsgauge.methods.pooled import OfGuesses
+from epsgauge.methods.pooled import OfGuesses, at_power
 from epsgauge.stats import region
 
 
@@ -41,15 +42,29 @@ class OneRun(OfGuesses):
 
 
 class OneRunGaussian(OneRun):
-    """The form for claims stated as μ: the curve is that of Gaussian DP, and ε is what μ is worth."""
+    """The form for claims stated as μ: the curve is that of Gaussian DP, and ε is what μ is worth.
+
+    Where only the surest guesses count, those that are surer weigh more.
+    """
 
     assumptions: ClassVar[tuple[str, ...]] = (*OfGuesses.assumptions, GAUSSIAN_CURVE)
 
     def bound(self, guesses: Guesses, *, delta: float, level: float) -> float:
         return float(region.gaussian_eps(one_run_fdp_mu(guesses, level=level), delta=delta))
 
+    def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        return float(region.gaussian_eps(self.mu(evidence, level=level), delta=delta))
+
     def mu(self, evidence: Evidence, *, level: float) -> float:
-        return one_run_fdp_mu(evidence.guesses, level=level)
+        if evidence.which.tallied:
+            return one_run_fdp_mu(evidence.guesses, level=level)
+        return weighed_mu(evidence.weighed, level=level)
+
+    def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        if evidence.which.tallied:
+            return super().detectable(evidence, delta=delta, level=level)
+        again = evidence.weighed.with_right(at_power(evidence.guesses).n_right)
+        return float(region.gaussian_eps(weighed_mu(again, level=level), delta=delta))
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         mu = self.mu(evidence, level=(1 + level) / 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.table import Table
@@ -32,9 +33,15 @@ VERDICT_STYLE = {
 HEAD = 12
 
 
-def show(audit: Audit, console: Console, *, explained: bool = True) -> None:
-    """Print the audit for a person: who attacked, what came out, the verdict, and what each number promises."""
+def show(audit: Audit, console: Console, *, explained: bool = False) -> None:
+    """Print the audit for a person: the verdict and what to do, then who attacked and what came out.
+
+    `explained`: also what each number promises and assumes.
+    """
     layout.title(_title(audit), console)
+    for head, said in _decision(audit):
+        console.print(layout.hanging(f"{head:<{HEAD}}", said, "dim"))
+    console.print()
     for head, text in _facts(audit).items():
         console.print(layout.hanging(f"{head:<{HEAD}}", text, "dim"))
     console.print()
@@ -48,10 +55,14 @@ def show(audit: Audit, console: Console, *, explained: bool = True) -> None:
     for line in sketch(density_of(Subject.of(audit)), width=min(64, max(30, console.width - 24))):
         console.print(Text("  " + line), no_wrap=True, crop=True)
     console.print()
-    console.print(layout.hanging(f"{'verdict':<{HEAD}}", _verdict(audit), "dim"))
+    why = " ".join([*audit.verdict.details, *audit.verdict.caveats])
+    if why:
+        console.print(layout.hanging(f"{'why':<{HEAD}}", why, "dim"))
     if explained:
         console.print()
         layout.notes(audit.rows, console)
+    else:
+        console.print(Text("--explain says what each promise means and what the letters stand for.", style="dim"))
     layout.warnings(audit.warnings, console)
 
 
@@ -77,15 +88,17 @@ def _facts(audit: Audit) -> dict[str, str]:
     fit = len(audit.judged.fit_models)
     pairs = "" if audit.pairs_per_model == 1 else f", {audit.judged.pairs_per_model} pairs each"
     if audit.judged.same_models:
-        chose = f", {len(audit.judged.fit)} other pairs of these models chose the rule"
+        chose = f", {len(audit.judged.fit)} other pairs of these models used to pick the threshold"
     else:
-        chose = f", {fit} chose the rule" if fit else ""
+        chose = f", {fit} used to pick the threshold" if fit else ""
     facts = {
         "models": f"{audit.judged.n_models} judged{pairs}{chose}",
         "attack": f"{who.attack or 'given scores'}, {who.rule}; {who.access}",
         "tally": f"TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}   FNR {short(float(t.fnr))}  FPR "
         f"{short(float(t.fpr))}",
     }
+    if who.powers is not None:
+        facts["adversary"] = f"{who.powers.preset}: {who.powers}"
     if who.canary is not None:
         facts["canary"] = who.canary.removeprefix("canary ")
     if audit.verdict.control is not None:
@@ -120,7 +133,13 @@ def _table(audit: Audit) -> Table:
     return table
 
 
-def _verdict(audit: Audit) -> Text:
+def _decision(audit: Audit) -> Iterator[tuple[str, Text]]:
+    """The verdict in a sentence, what it means, and what to do next."""
     v = audit.verdict
-    text = Text(v.head, style=VERDICT_STYLE[v.kind])
-    return text.append(layout.said(f": {' '.join([v.finding, *v.details, *v.caveats])}"))
+    yield "verdict", Text(v.head, style=VERDICT_STYLE[v.kind]).append(layout.said(f": {v.finding}"))
+    yield "means", layout.said(audit.decision.meaning)
+    for number, step in enumerate(audit.decision.steps, 1):
+        text = layout.said(f"{number}. {step.text}")
+        if step.command:
+            text.append(" ").append(layout.said(step.command, "bold"))
+        yield "next" if number == 1 else "", text

@@ -27,6 +27,7 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         "data": f"{_part(plan.data.use, plan.data.settings)}; {plan.game.train_size} points a model, "
         f"{plan.game.reference_size} for reference",
         "game": f"{plan.game.experiment}: {_pairs(plan)}, base {plan.game.base}, adjacency {plan.game.adjacency}",
+        "adversary": f"{plan.powers.preset}: {plan.powers}",
         "guesses": f"N = {seen.n_guesses} of {seen.n_judged} models, m = {plan.game.pairs_per_model}"
         + (f"; the first {seen.n_fit} models choose the rule" if seen.n_fit else "")
         + (f"; the first {plan.n_fit_pairs} pairs of each choose the rule" if plan.n_fit_pairs else ""),
@@ -35,11 +36,9 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         f"{short(seen.largest_credible, 2)} at most",
         "claim": seen.claim_text,
     }
-    if plan.adversary.watches:
-        facts["game"] += f"; the adversary sees the {plan.adversary.sees}"
     if plan.game.challenge == "worst":
         facts["trains"] += f", after {plan.game.ranking_models} that find the worst points"
-    if plan.game.auto:
+    if plan.tries_canaries:
         teach = "teach the attack, " if plan.n_learning else ""
         more = seen.n_trained - plan.n_models
         facts["trains"] += f"; about {more} more try canaries, {teach}or have no noise as a control"
@@ -75,6 +74,8 @@ def to_json(seen: Forecast, trial: Trial | None) -> dict[str, Any]:
 def _pairs(plan: Plan) -> str:
     if plan.adversary.inserts == "gradient":
         return "gradient canaries"
+    if plan.adversary.inserts == "adaptive":
+        return "records that the adversary chooses at each step"
     if plan.game.auto:
         return "the best of the canaries that can be made from the data"
     if plan.game.canaries is not None:

@@ -7,12 +7,14 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.compare import Comparison
+from epsgauge.figures.ladder import ladder, pipelines_of
 from epsgauge.numbers import interval_text, level_percent, short
 from epsgauge.reporting import layout
+from epsgauge.reporting.ladder import show_ladder
 
 
 def show(found: Comparison, console: Console) -> None:
-    """Print a line per run, and how far its CDF is from that of the first."""
+    """Print a line per run, how far its CDF is from that of the first, and what each of several adversaries shows."""
     title = Text(f"ε at δ = {found.delta:g}", style="bold")
     title.append(layout.said(f"   adjacency {found.adjacency}; {found.rule}"))
     console.print(title)
@@ -34,6 +36,11 @@ def show(found: Comparison, console: Console) -> None:
             "" if i == 0 else f"{run.difference:.3f}",
         )
     console.print(table)
+    if found.of_adversaries:
+        show_ladder(ladder(pipelines_of(found)), console)
+        console.print()
+        for run in found.runs:
+            console.print(layout.hanging("adversary ", f"{run.label}: {run.audit.adversary.powers}", "dim"))
     for run in found.runs:
         console.print(layout.hanging("verdict   ", f"{run.label}: {run.audit.verdict.brief}", "dim"))
     if found.family.sentence:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.claim import NoClaim
+from epsgauge.auditing.cohorts import Cohorts
 from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import OWNER
 from epsgauge.declaration import words
@@ -16,6 +18,7 @@ from epsgauge.numbers import interval_text, level_percent, likely, number, perce
 from epsgauge.plain import plain
 from epsgauge.probing.result import Probe
 from epsgauge.reporting import layout, record
+from epsgauge.reporting.cohorts import grouped
 from epsgauge.reporting.estimate import Answer
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
 from epsgauge.stats.families import EpsAtDelta
@@ -26,7 +29,7 @@ NEIGHBOURS = {
 }
 
 
-def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
+def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None = None) -> Page:
     s, t = audit.settings, audit.judged.tally
     tallies = [Counted("All judged pairs", t)]
     if audit.verdict.tally != t:
@@ -46,6 +49,7 @@ def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
         claim=_claim(audit),
         facts=(
             ("Attack", f"{audit.adversary.attack or 'given scores'}; {audit.adversary.access}"),
+            *(() if audit.adversary.powers is None else (("Adversary", str(audit.adversary.powers)),)),
             ("Rule", audit.adversary.rule),
             *(() if audit.adversary.canary is None else (("Canary", audit.adversary.canary),)),
             *(() if audit.verdict.control is None else (("Control", str(audit.verdict.control)),)),
@@ -54,6 +58,8 @@ def of_audit(audit: Audit, probe: Probe | None = None) -> Page:
             ("Declared", words(audit.declaration)),
         ),
         probe=probe,
+        decision=audit.decision,
+        cohorts=None if cohorts is None else grouped(cohorts),
     )
 
 
@@ -119,6 +125,13 @@ def of_comparison(found: Comparison) -> Page:
         f"to {largest.difference:.2f} apart, at ε = {short(largest.at)}; the medians are {short(largest.median)} and "
         f"{short(first.median)}."
     )
+    if found.of_adversaries:
+        most = max(found.runs, key=lambda run: run.audit.verdict.bound)
+        least = min(found.runs, key=lambda run: run.audit.verdict.bound)
+        headline = (
+            f"The adversary of {most.label} shows most, ε ≥ {number(most.audit.verdict.bound)}, and that of "
+            f"{least.label} least, ε ≥ {number(least.audit.verdict.bound)}."
+        )
     return Page(
         title="Comparison of runs",
         name=f"{first.label} against {labels}",
@@ -145,7 +158,7 @@ def of_comparison(found: Comparison) -> Page:
                     "none" if run.audit.claim is None else short(run.audit.claim.eps, 2),
                     "" if run is first else f"{run.difference:.3f}",
                 ),
-                answered(run.audit),
+                _with_powers(run.audit) if found.of_adversaries else answered(run.audit),
             )
             for run in found.runs
         ),
@@ -156,6 +169,11 @@ def answered(audit: Audit) -> Answered:
     """The verdict's first sentence, and the others."""
     v = audit.verdict
     return Answered(v.kind, v.head, v.finding, " ".join([*v.details, *v.caveats]))
+
+
+def _with_powers(audit: Audit) -> Answered:
+    said = answered(audit)
+    return replace(said, rest=f"{said.rest} What its adversary may do: {audit.adversary.powers}")
 
 
 def bound_label(audit: Audit) -> str:
@@ -189,10 +207,6 @@ def _numbers(audit: Audit) -> tuple[Number, ...]:
     at = "" if v.delta == audit.settings.delta else f", at δ = {audit.settings.delta:.3g}"
     note = f"{row.promise}, median {_median(post)}{at}"
     out.append(Number(f"{level} interval", interval_text(row.low, row.high), note))
-    if (claimed := audit.claimed_here) is not None:
-        above = likely(float(post.exceeds(claimed)))
-        what = "posterior probability" if row.promise == "credible" else "of a posterior that promises nothing here"
-        out.append(Number("Pr[ε > claim]", above, what))
     if v.kind == "underpowered":
         out.append(Number("Largest bound possible", number(v.largest), "if every guess were right"))
     elif v.detectable is not None and v.kind == "not refuted":

@@ -9,18 +9,16 @@ from rich.text import Text
 
 from epsgauge.auditing.audit import Audit
 from epsgauge.figures.charts import CHARTS
-from epsgauge.figures.ladder import Ladder, Pipelines
+from epsgauge.figures.ladder import Pipelines
 from epsgauge.figures.subject import Subject
 from epsgauge.files import replace
-from epsgauge.numbers import level_percent, number
+from epsgauge.numbers import number
 from epsgauge.reporting import layout, record
 from epsgauge.reporting.audit import VERDICT_STYLE
 from epsgauge.reporting.contents import answered
 from epsgauge.reporting.page import Answered, Beside, Page
 
-ANY, DPSGD, CLAIM, ZERO = "█", "▒", "┊", "▏"
 HEAD = 16
-NARROWEST, WIDEST = 60, 100
 
 
 def show_step(who: str, does: str, console: Console) -> None:
@@ -32,38 +30,6 @@ def show_finding(audit: Audit, console: Console) -> None:
     """What it shows, on one line."""
     v = audit.verdict
     console.print(Text(f"{'':<{HEAD}}ε ≥ {number(v.bound)}, ").append(v.kind, style=VERDICT_STYLE[v.kind]))
-
-
-def show_ladder(shown: Ladder, console: Console) -> None:
-    """A bar per adversary, pipeline by pipeline, and how to read them."""
-    kinds = max(len(rung.kind) for rungs in shown.pipelines.values() for rung in rungs)
-    room = min(max(console.width, NARROWEST), WIDEST) - HEAD - 9 - kinds
-    cell = shown.end / (room - 1)
-    mark = None if shown.claimed is None else round(shown.claimed / cell)
-    for title, rungs in shown.pipelines.items():
-        console.print()
-        console.print(Text(title, style="bold"))
-        for rung in rungs:
-            bar = _bar(round(rung.surely / cell), round(rung.shown / cell), mark, room)
-            line = Text(f"{rung.adversary:<{HEAD}}{number(rung.shown):>5} {bar} ")
-            console.print(line.append(rung.kind, style=VERDICT_STYLE[rung.kind]), no_wrap=True, crop=True)
-    if shown.claimed is not None and mark is not None:
-        console.print(f"{'':<{HEAD + 6 + mark}}{CLAIM} claimed {number(shown.claimed)}", no_wrap=True, crop=True)
-    console.print()
-    for sign, text in (
-        (2 * ANY, f"ε is at least this, whatever the training does (level {level_percent(shown.level)})"),
-        (2 * DPSGD, "ε is at least this if it is DP-SGD with the stated sampling rate and steps"),
-        (CLAIM, "the accountant's claim; a bar that goes beyond it refutes it"),
-    ):
-        console.print(layout.hanging(f"{sign:<4}", text, ""))
-
-
-def _bar(surely: int, shown: int, claim: int | None, room: int) -> str:
-    cells = [ANY] * surely + [DPSGD] * (shown - surely) or [ZERO]
-    cells += [" "] * (room - len(cells))
-    if claim is not None:
-        cells[claim] = CLAIM
-    return "".join(cells)
 
 
 def write_page(pipelines: Pipelines, out: Path, *, intro: str, outro: str) -> Path:

@@ -27,6 +27,7 @@ TITLES = {
     "posterior": "How large is ε?",
     "region": "Which error rates does that mean?",
     "attack": "How did the attack do?",
+    "cohorts": "Are some groups attacked better than others?",
     "narrowing": "Would more models help?",
     "dependence": "Do the guesses about one model depend on each other?",
     "ran": "What was run",

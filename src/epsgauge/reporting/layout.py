@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from epsgauge.plain import SENTENCE, plain
 from epsgauge.stats.interval import Kind
 
+NARROWEST = 10  # columns of a text
 PROMISE_STYLE = {"credible": "cyan", "estimate": "yellow", "guaranteed": "green"}
 
 
@@ -80,9 +81,18 @@ def said(text: str, style: str = "") -> Text:
 
 def hanging(head: str, text: str | Text, style: str) -> RenderableType:
     """A head, and text that keeps clear of it on further lines; what came from a file is one line of letters."""
-    head = plain(head)
-    grid = Table.grid(padding=0)
-    grid.add_column(width=len(head), no_wrap=True)
-    grid.add_column()
-    grid.add_row(Text(head, style=style), text if isinstance(text, Text) else said(text))
-    return grid
+    return _Hanging(Text(plain(head), style=style), text if isinstance(text, Text) else said(text))
+
+
+@dataclass(frozen=True)
+class _Hanging:
+    """Lines end where their text does."""
+
+    head: Text
+    text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = self.head.cell_len
+        for number, line in enumerate(self.text.wrap(console, max(options.max_width - width, NARROWEST)) or [Text()]):
+            line.rstrip()
+            yield Text.assemble(Text(" " * width) if number else self.head, line)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from epsgauge.auditing.decision import Step
 from epsgauge.numbers import duration, short
 from epsgauge.plain import SENTENCE, plain, quiet
 from epsgauge.probing.result import UNSEEN
@@ -21,7 +22,10 @@ APART = "&#8203;"
 def markdown(page: Page) -> str:
     """Names that hold Markdown or HTML stay text."""
     parts = [f"# {_text(page.title)}: {_text(page.name)}", _text(" · ".join(page.about))]
-    parts += [f"**{_text(page.answer.sentence)}**", _text(page.answer.rest)]
+    parts.append(f"**{_text(page.answer.sentence)}**")
+    if page.decision is not None:
+        parts += [_text(page.decision.meaning), _steps(page.decision.steps)]
+    parts.append(_text(page.answer.rest))
     if page.numbers:
         parts.append(_table(("", "", ""), [(n.label, n.value, n.note) for n in page.numbers]))
     if page.beside:
@@ -37,6 +41,9 @@ def markdown(page: Page) -> str:
         parts += ["## Tally", _tallies(page)]
     if page.facts:
         parts += ["## Attack", _list(f"{label}: {text}" for label, text in page.facts)]
+    if page.cohorts is not None:
+        parts += ["## Groups", *(_text(sentence) for sentence in page.cohorts.said)]
+        parts.append(_table(page.cohorts.columns, page.cohorts.rows))
     parts += ["## Warnings", _list(page.warnings) if page.warnings else "None."]
     parts += ["## What was run", _fenced("\n".join(page.ran["commands"]), "bash")]
     run = page.ran.get("run")
@@ -54,6 +61,12 @@ def markdown(page: Page) -> str:
     made = page.ran["report"]
     parts.append(f"Written by epsgauge {made['epsgauge']} on {made['time']}.")
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _steps(steps: Sequence[Step]) -> str:
+    """Next steps, the most useful first."""
+    said = (f"{_text(s.text)} `{plain(s.command).replace('`', '')}`" if s.command else _text(s.text) for s in steps)
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(said, 1))
 
 
 def _methods(page: Page) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from epsgauge.auditing.decision import Decision
 from epsgauge.numbers import short
 from epsgauge.probing.result import Probe
 from epsgauge.stats.tally import Tally
@@ -80,6 +81,15 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Grouped:
+    """Groups of points: a row each, and what they show together."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Page:
     """A report but for its pictures."""
 
@@ -98,3 +108,5 @@ class Page:
     columns: tuple[str, ...] = ()  # of the table of a comparison
     beside: tuple[Beside, ...] = ()
     probe: Probe | None = None
+    decision: Decision | None = None  # what an audit means, and what to do next
+    cohorts: Grouped | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.cohorts import Cohorts
 from epsgauge.auditing.compare import Comparison
 from epsgauge.errors import InvalidInput
 from epsgauge.files import replace
@@ -31,16 +32,17 @@ def report(
     format: Format | None = None,
     claimed: float | None = None,
     probe: Probe | None = None,
+    cohorts: Cohorts | None = None,
 ) -> Path:
     """Write a report and return where it is.
 
     `source` is an audit, a comparison, or the intervals or the posterior of one tally, beside which `claimed` is a
-    promised value. The report of an audit can show a `probe` of the same pipeline. HTML is one file that needs nothing
-    else; the suffix of `out` says which format, or `format` does.
+    promised value. The report of an audit can show a `probe` of the same pipeline, and `cohorts` of the same scores.
+    HTML is one file that needs nothing else; the suffix of `out` says which format, or `format` does.
     """
     target = Path(out)
     kind = checked(target, format)
-    text = written(source, kind, claimed=claimed, probe=probe)
+    text = written(source, kind, claimed=claimed, probe=probe, cohorts=cohorts)
     try:
         replace(target, text)
     except OSError as error:
@@ -64,7 +66,14 @@ def checked(path: Path, format: Format | None = None) -> Format:
     raise InvalidInput(f"a report's file must end in {known}, but got {str(path)!r}. Or name the format (--format).")
 
 
-def written(source: Source, format: Format, *, claimed: float | None = None, probe: Probe | None = None) -> str:
+def written(
+    source: Source,
+    format: Format,
+    *,
+    claimed: float | None = None,
+    probe: Probe | None = None,
+    cohorts: Cohorts | None = None,
+) -> str:
     """The text of a report."""
     if format not in FORMATS:
         raise InvalidInput(f"format must be one of {', '.join(FORMATS)}, but got {format!r}.")
@@ -73,12 +82,15 @@ def written(source: Source, format: Format, *, claimed: float | None = None, pro
         _check_probe(thing, probe)
     elif isinstance(thing, Audit) and isinstance(thing.verdict.basis.probe, Probe):
         probe = thing.verdict.basis.probe
+    if cohorts is not None:
+        _check_cohorts(thing, cohorts)
     if format == "json":
-        more = {} if probe is None else {"probe": probe.to_json()}
+        parts = {"probe": probe, "cohorts": cohorts}
+        more = {name: part.to_json() for name, part in parts.items() if part is not None}
         values = json_ready(_values(thing) | more)
         return spelled(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
     if isinstance(thing, Audit):
-        said = contents.of_audit(thing, probe)
+        said = contents.of_audit(thing, probe, cohorts)
     elif isinstance(thing, Comparison):
         said = contents.of_comparison(thing)
     else:
@@ -90,7 +102,9 @@ def written(source: Source, format: Format, *, claimed: float | None = None, pro
     from epsgauge.reporting import pictures
     from epsgauge.reporting.html import html
 
-    return html(said, pictures.of_comparison(thing) if isinstance(thing, Comparison) else pictures.of_subject(thing))
+    if isinstance(thing, Comparison):
+        return html(said, pictures.of_comparison(thing))
+    return html(said, pictures.of_subject(thing, cohorts))
 
 
 def _known(source: Source, claimed: float | None) -> Audit | Comparison | Answer:
@@ -120,6 +134,18 @@ def _check_probe(thing: Audit | Comparison | Answer, probe: Probe) -> None:
         raise InvalidInput(
             f"the probe must be of the run's training, for which {accounted} is accounted, but it is of one with "
             f"{probe.privacy}. Probe the plan of the run."
+        )
+
+
+def _check_cohorts(thing: Audit | Comparison | Answer, cohorts: Cohorts) -> None:
+    """They are groups of what is audited."""
+    if not isinstance(thing, Audit):
+        raise InvalidInput("cohorts go with the report of an audit, but this is of something else. Leave them out.")
+    theirs = cohorts.cohorts[0].audit.adjacency
+    if theirs != thing.adjacency:
+        raise InvalidInput(
+            f"cohorts must be those of the scores that are audited, whose adjacency is {thing.adjacency}, but theirs "
+            f"is {theirs}. Audit the same scores."
         )
 
 

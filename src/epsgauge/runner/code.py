@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,9 @@ def _beside_script(plan: Plan) -> list[File]:
     if script is None or not any(_owner(thing).__module__ in UNNAMED for thing in given):
         return []
     path = Path(script)
-    return _reached(list(_imported(path, path.read_bytes(), plan.folder)), plan.folder) if path.is_file() else []
+    if "site-packages" in path.parts or not path.is_file():  # one that is installed, as pytest
+        return []
+    return _reached(list(_imported(path, path.read_bytes(), plan.folder)), plan.folder)
 
 
 def _owner(thing: Any) -> Any:
@@ -209,23 +212,28 @@ def _file(module: str, folder: Path | None) -> Path | None:
 
 def _imported(file: Path, source: bytes, folder: Path | None) -> Iterator[Path]:
     """Files that a module imports from its own folder or from that of the plan."""
+    around = list(dict.fromkeys([file.parent, _above(file), *filter(None, [folder])]))
+    for level, name in _imports(source):  # from . import x: from the package that the file is in, or from one above
+        places = [file.parents[min(level, len(file.parents)) - 1]] if level else around
+        yield from (near for place in places if (near := module_file(place, name)) is not None)
+
+
+@lru_cache(maxsize=256)
+def _imports(source: bytes) -> tuple[tuple[int, str], ...]:
+    """What a module imports: how many packages above it, and its name there. Each run asks several times."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # a program in another language
-        return
+        return ()
+    found = []
     for node in ast.walk(tree):
-        places = list(dict.fromkeys([file.parent, _above(file), *filter(None, [folder])]))
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            if node.level:  # from . import x: from the package that the file is in, or from one above
-                places = [file.parents[min(node.level, len(file.parents)) - 1]]
             before = [node.module] if node.module else []
             names = [*before, *(".".join([*before, alias.name]) for alias in node.names if alias.name != "*")]
-        else:
-            continue
-        for name in names:
-            yield from (near for place in places if (near := module_file(place, name)) is not None)
+            found += [(node.level, name) for name in names]
+    return tuple(found)
 
 
 def _source(thing: Any) -> str:

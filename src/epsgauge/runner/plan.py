@@ -13,6 +13,7 @@ from epsgauge.adjacency import check_implied
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.errors import InvalidInput
 from epsgauge.games.adversary import PRESETS, AdversarySettings
+from epsgauge.games.powers import Powers, powers
 from epsgauge.games.rehearsal import STRIDE
 from epsgauge.games.settings import GameSettings
 from epsgauge.runner import small as smaller
@@ -87,7 +88,13 @@ class Plan(BaseModel):
         wrong = self.adversary.check_game(self.game)
         if wrong is None and attack is not None:
             wrong = self.adversary.check_attack(attack.name, attack.needs)
-        if wrong is None and attack is not None and attack.learns and self.game.pairs_are != "fixed":
+        if (
+            wrong is None
+            and attack is not None
+            and attack.learns
+            and attack.same_pairs
+            and self.game.pairs_are != "fixed"
+        ):
             wrong = (
                 f'audit.attack = "{attack.name}" learns how models see a pair, so all models must have the same, but '
                 'game.pairs is "fresh". Set pairs = "fixed" in [game], or use another attack.'
@@ -127,6 +134,16 @@ class Plan(BaseModel):
         """
         own = self.trainer.use not in BUILT_IN["trainer"] and self.n_models >= PROBED_FROM
         return not self.control and (own if self.probe is None else self.probe)
+
+    @property
+    def powers(self) -> Powers:
+        """What the adversary may do, in words, and which claims cover it."""
+        return powers(self.adversary, self.game, self.start)
+
+    @property
+    def tries_canaries(self) -> bool:
+        """Whether a rehearsal finds the best canary; who chooses anew at each step needs none."""
+        return self.game.auto and self.adversary.inserts == "record"
 
     @property
     def n_samples(self) -> int:
@@ -193,7 +210,8 @@ class Plan(BaseModel):
 
     def tables(self) -> dict[str, Any]:
         """As plain tables, which `Plan.from_tables` reads back; parts made of the user's objects become their names."""
-        default = {"adversary"} if self.adversary.is_default else set()  # as in plans of earlier versions
+        unset = {"adversary": self.adversary.is_default, "probe": self.probe is None}  # as in plans of earlier versions
+        default = {name for name, is_default in unset.items() if is_default}
         out = self.model_dump(mode="json", exclude={"data", "trainer", *default})
         return {**out, "data": self.data.identity(), "trainer": self.trainer.identity()}
 
@@ -219,17 +237,17 @@ class Plan(BaseModel):
 
 
 def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
-    """A game for gradient canaries has no pairs of records, so that no canaries are made for it."""
+    """Gradient canaries are no records, and the adversary `api` makes none: no canaries are made for them."""
     game, adversary = values.get("game"), values.get("adversary")
     if not isinstance(game, dict) or game.get("challenge") is not None or game.get("canaries") is not None:
         return values
-    inserts = getattr(adversary, "inserts", None)
+    inserts, preset = getattr(adversary, "inserts", None), getattr(adversary, "preset", None)
     if isinstance(adversary, dict):
-        of_preset: dict[str, Any] = next(
-            (keys for name, keys in PRESETS.items() if name == adversary.get("preset")), {}
-        )
+        preset = adversary.get("preset")
+        of_preset: dict[str, Any] = next((keys for name, keys in PRESETS.items() if name == preset), {})
         inserts = {**of_preset, **adversary}.get("inserts")
-    return {**values, "game": {**game, "challenge": "average"}} if inserts == "gradient" else values
+    drawn = inserts == "gradient" or preset == "api"
+    return {**values, "game": {**game, "challenge": "average"}} if drawn else values
 
 
 # Keys of [game] that plans of earlier versions have not: unset, they leave a plan what it was.

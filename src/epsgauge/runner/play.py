@@ -155,7 +155,12 @@ def cut(plan: Plan, rankings: list[Ranking] | None) -> list[Roles]:
 
 
 def surveyed(plan: Plan, roles: Roles) -> Roles:
-    """With the coordinates of gradient canaries, where the plan has them: no point is set apart for pairs then."""
+    """With the coordinates of gradient canaries, where the plan has them: no point is set apart for pairs then.
+
+    Nor is one for an adversary who chooses records at each step, which are no part of the training set.
+    """
+    if plan.adversary.inserts == "adaptive":
+        return replace(roles, canaries=roles.canaries[:0], choices=roles.canaries)
     if plan.adversary.inserts != "gradient":
         return roles
     on = table(plan)
@@ -247,9 +252,9 @@ def _watched_privacy(plan: Plan, trainer: Trainer | Observer) -> Privacy | None:
         )
     noisy = as_trainer(plan.trainer.build(), plan.trainer.use) if plan.control else trainer
     privacy = promised(plan, noisy)
-    if inserts == "gradient" and not isinstance(privacy, DPSGD):
+    if inserts != "record" and not isinstance(privacy, DPSGD):
         raise InvalidInput(
-            f'adversary.inserts = "gradient" needs the sampling rate, which privacy(n) of the trainer gives as '
+            f'adversary.inserts = "{inserts}" needs the sampling rate, which privacy(n) of the trainer gives as '
             f'eg.DPSGD(...), but that of {plan.trainer.use} gives {privacy}. Add it, or use inserts = "record".'
         )
     return privacy
@@ -299,20 +304,24 @@ def _notes_on_control(plan: Plan, on: Table) -> list[str]:
 
 
 def _notes_on_canaries(plan: Plan, trainer: Trainer | Observer) -> list[str]:
-    """What a reader of results with gradient canaries should know."""
-    if plan.adversary.inserts != "gradient":
+    """What a reader of results should know where the watch inserts the canaries."""
+    inserts = plan.adversary.inserts
+    if inserts == "record":
         return []
     notes = [
         "The canaries are gradients that need not be those of any record, and the watch draws when they take part: "
         "neither how the trainer computes and clips gradients nor how it samples records is tested."
+        if inserts == "gradient"
+        else "The watch adds the clipped gradients of the records that the adversary chooses, and draws when they take "
+        "part: neither how the trainer clips gradients nor how it samples records is tested."
     ]
     if not knows_size(trainer):
         notes.append(
             f"trainer {plan.trainer.use} does not take the keyword size: if it computes its sampling rate or number of "
             f"steps from len(data), they are those of {plan.game.train_size - plan.game.pairs_per_model} points, as "
-            "gradient canaries are no points."
+            "what the watch inserts is no point."
         )
-    if not has_noise_switch(trainer):
+    if inserts == "gradient" and not has_noise_switch(trainer):
         notes.append(
             f"trainer {plan.trainer.use} cannot be had without noise, so that the coordinates of the canaries were "
             "found in a noisy training: records may use them. A field noise_multiplier or a method without_noise() "

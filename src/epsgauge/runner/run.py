@@ -171,7 +171,7 @@ def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: boo
             return Roles.from_arrays(arrays)
     rankings = _rankings(store, plan, crew, watch, retry_failed) if plan.game.challenge == "worst" else None
     roles = single(crew, play.cut, rankings)
-    if plan.game.auto:
+    if plan.tries_canaries:
         roles = Rehearsal(store, plan, roles, crew, watch, group).choose()
     store.put_arrays(roles.to_arrays())
     return roles

@@ -51,6 +51,24 @@ class Coordinates:
         return out
 
 
+def flat(arrays: Sequence[Any]) -> Floats:
+    """The vector that arrays make, one after the other."""
+    return np.concatenate([numpy_of(array).ravel() for array in arrays])
+
+
+def added(arrays: Sequence[Any], vector: Floats) -> list[Any]:
+    """The arrays with such a vector added: the same ones where they can be written, as those of JAX cannot."""
+    out, ends = list(arrays), np.cumsum([math.prod(array.shape) for array in arrays])
+    for i, (array, part) in enumerate(zip(arrays, np.split(vector, ends[:-1]), strict=True)):
+        if hasattr(array, "at"):  # JAX
+            out[i] = array + part.reshape(array.shape)
+        elif hasattr(array, "new_tensor"):
+            array += array.new_tensor(part).reshape(array.shape)
+        else:
+            array += part.reshape(array.shape)
+    return out
+
+
 def numpy_of(array: Any) -> Floats:
     """As float64, wherever it lives."""
     if hasattr(array, "detach"):

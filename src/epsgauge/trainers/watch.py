@@ -14,7 +14,7 @@ from epsgauge.stats.checks import positive
 
 Hook = Callable[[Any], None]  # of an optimizer of Opacus
 # Channels that a watch gives, and what the adversary of the plan must see for them.
-CHANNELS = {"llr": "updates", "alignment": "updates", "displacement": "model"}
+CHANNELS = {"llr": "updates", "alignment": "updates", "chosen": "updates", "displacement": "model"}
 
 
 class Watch:

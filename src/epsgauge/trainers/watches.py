@@ -12,7 +12,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.stats.arrays import Floats, Ints
-from epsgauge.trainers.coordinates import Coordinates, numpy_of
+from epsgauge.trainers.coordinates import Coordinates, flat
 from epsgauge.trainers.ratio import Ratio
 from epsgauge.trainers.watch import Watch
 
@@ -128,6 +128,12 @@ class RecordCanaries(Watch):
     def _see(
         self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
     ) -> list[Any]:
+        update, given = flat(arrays) * (divisor / max_grad_norm), self._clipped(arrays, max_grad_norm, gradients)
+        self.saw(np.array([update @ g for g in given]), np.array([g @ g for g in given]))
+        return arrays
+
+    def _clipped(self, arrays: list[Any], max_grad_norm: float, gradients: Sequence[Any] | None) -> list[Floats]:
+        """The gradient of each record, clipped, in units of C."""
         if gradients is None or len(gradients) != self.n_records:
             got = "none" if gradients is None else len(gradients)
             raise InvalidInput(
@@ -135,15 +141,14 @@ class RecordCanaries(Watch):
                 f"step, but got {got}. Call watch(step, update, gradients=[...]), or "
                 "optimizer.attach_step_hook(watch.of(model)) with Opacus."
             )
-        update = _flat(arrays) * (divisor / max_grad_norm)
-        given = [_clipped(_flat(g if isinstance(g, (list, tuple)) else [g]) / max_grad_norm) for g in gradients]
-        if any(g.shape != update.shape for g in given):
+        size = sum(math.prod(shape) for shape in _shapes(arrays))
+        given = [_clipped(flat(g if isinstance(g, (list, tuple)) else [g]) / max_grad_norm) for g in gradients]
+        if any(len(g) != size for g in given):
             raise InvalidInput(
-                f"a gradient of a record must have as many numbers as the update, {len(update)}, but one has "
-                f"{next(len(g) for g in given if g.shape != update.shape)}."
+                f"a gradient of a record must have as many numbers as the update, {size}, but one has "
+                f"{next(len(g) for g in given if len(g) != size)}."
             )
-        self.saw(np.array([update @ g for g in given]), np.array([g @ g for g in given]))
-        return arrays
+        return given
 
     def _found(self) -> dict[str, Floats]:
         return dict(zip(("llr", "alignment"), self._ratio.totals(), strict=True))
@@ -160,7 +165,7 @@ class Survey(Watch):
         self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
     ) -> list[Any]:
         self.n_steps += 1
-        self.squares = self.squares + _flat(arrays) ** 2
+        self.squares = self.squares + flat(arrays) ** 2
         return arrays
 
     def _found(self) -> dict[str, Floats]:
@@ -169,10 +174,6 @@ class Survey(Watch):
 
 def _shapes(arrays: Sequence[Any]) -> list[tuple[int, ...]]:
     return [tuple(array.shape) for array in arrays]
-
-
-def _flat(arrays: Sequence[Any]) -> Floats:
-    return np.concatenate([numpy_of(array).ravel() for array in arrays])
 
 
 def _clipped(gradient: Floats) -> Floats:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from epsgauge.data.canaries.adversarial import Adversarial
 from epsgauge.data.canaries.canary import Canary, Pair
+from epsgauge.data.canaries.distribution import OutOfDistribution
 from epsgauge.data.canaries.label import Blank, ClipBkd, Label, Mislabelled
 from epsgauge.data.canaries.opposite import FarOpposite, Opposite, RareOpposite
 from epsgauge.data.canaries.outlier import LargeNorm, Outlier, Spike
@@ -30,6 +32,8 @@ CANARIES: dict[str, Canary] = {
         RareGroup(),
         Mislabelled(),
         Blank(),
+        OutOfDistribution(),
+        Adversarial(),
         StrangeWords(),
         EmptyText(),
         RareToken(),
@@ -40,9 +44,9 @@ USUAL = 11  # canaries of tables and images
 
 
 def canaries_of(name: str, raw: Any) -> tuple[list[str], Any, Any]:
-    """Their names, all z0 and all z1, in the format of the data; `name` is one of the table, or "auto" for all."""
+    """Their names, all z0 and all z1, in the format of the data; `name` is one, or "auto" for all that it tries."""
     view = view_of(raw)
-    pairs = _distinct(view, CANARIES if name == AUTO else [name])
+    pairs = _distinct(view, [each for each, canary in CANARIES.items() if canary.tried] if name == AUTO else [name])
     if not pairs:
         shape = f"{view.kind} of shape {view.x.shape[1:]} and {'no' if view.y is None else 'their'} labels"
         raise InvalidInput(
@@ -53,7 +57,7 @@ def canaries_of(name: str, raw: Any) -> tuple[list[str], Any, Any]:
     return list(pairs), view.write(zeros), view.write(ones)
 
 
-def _distinct(view: View, names: Sequence[str] | dict[str, Canary]) -> dict[str, Pair]:
+def _distinct(view: View, names: Sequence[str]) -> dict[str, Pair]:
     """Those that can be made, each once, with two different records."""
     found: dict[str, Pair] = {}
     seen: set[bytes] = set()

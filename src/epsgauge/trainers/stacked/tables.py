@@ -71,9 +71,9 @@ class Parameters:
             layer.bind(values, gradients)
         for layer, values in zip(layers.frozen, self._fixed, strict=True):
             layer.bind(values, values)
-        self.trained = _views(layers.trained, self._values)
-        self.gradients = _views(layers.trained, self._gradients)
-        frozen = _views(layers.frozen, self._fixed)
+        self.trained = views(layers.trained, self._values)
+        self.gradients = views(layers.trained, self._gradients)
+        frozen = views(layers.frozen, self._fixed)
         for slot in range(size):
             model = models[slot] if slot < len(models) else models[0]  # a slot without a model computes as well
             for view, p in zip(self.trained, _parameters(model, trained=True), strict=True):
@@ -146,7 +146,8 @@ class Noise:
             gradient.add_(drawn)
 
 
-def _views(layers: Sequence[Trained], tables: Sequence[Tensor]) -> list[Tensor]:
+def views(layers: Sequence[Trained], tables: Sequence[Tensor]) -> list[Tensor]:
+    """The parameters of each layer, in their shapes, with a row for each slot."""
     return [view for layer, table in zip(layers, tables, strict=True) for view in layer.views(table)]
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+
 from epsgauge.stats.arrays import Floats
+from epsgauge.trainers.adaptive import AdaptiveRecords
 from epsgauge.trainers.coordinates import numpy_of
 from epsgauge.trainers.recipe import Recipe
 from epsgauge.trainers.stacked.axes import split
 from epsgauge.trainers.stacked.chain import chain
-from epsgauge.trainers.stacked.tables import Parameters
+from epsgauge.trainers.stacked.tables import Parameters, views
 from epsgauge.trainers.watch import Watch
 from epsgauge.trainers.watches import GradientCanaries, RecordCanaries
 
@@ -87,6 +90,7 @@ class OfRecords(Watching[RecordCanaries]):
         each = [some if slot >= len(records) else records[slot] or some for slot in range(size)]
         self._chain = chain(module, some[0], dropout=False)
         self._second = parameters.second(self._chain)
+        self._views = views(self._chain.trained, self._second)
         self._rows = split(self._chain.prepared(torch.cat([x for x, _ in each])), 0, (size, len(some[0])))
         self._labels = torch.stack([y for _, y in each])
         self._real = torch.ones((size, 1), dtype=torch.bool, device=some[0].device)
@@ -95,6 +99,15 @@ class OfRecords(Watching[RecordCanaries]):
         import torch
 
         products, squares = [], []
+        for _ in self._each():
+            products.append(self._parameters.products(self._second))
+            squares.append(sum((table.square().sum(1) for table in self._second), start=products[0].new_zeros(())))
+        found = [numpy_of(torch.stack(numbers, dim=1)) / self._norm**2 for numbers in (products, squares)]
+        for slot, watch in self._watches:
+            watch.saw(found[0][slot], found[1][slot])
+
+    def _each(self) -> Iterator[int]:
+        """Record by record: the clipped gradients of all models are in the second tables."""
         for i in range(self._labels.shape[1]):
             at = slice(i, i + 1)
             g = self._chain.outputs(self._rows[:, at], self._real).softmax(1)
@@ -104,11 +117,20 @@ class OfRecords(Watching[RecordCanaries]):
             weights = norms.add_(1e-6).reciprocal_().mul_(self._norm).clamp_(max=1.0)
             for layer in self._chain.trained:
                 layer.put_gradients(weights, add=False)
-            products.append(self._parameters.products(self._second))
-            squares.append(sum((table.square().sum(1) for table in self._second), start=products[0].new_zeros(())))
-        found = [numpy_of(torch.stack(numbers, dim=1)) / self._norm**2 for numbers in (products, squares)]
+            yield i
+
+
+class OfChoices(OfRecords):
+    """The same gradients, of which each watch chooses: it adds to its model's update, so that it sees all of it."""
+
+    def step(self, number: int) -> None:
+        seen = [
+            np.concatenate([numpy_of(view).reshape(len(view), -1) for view in self._views], axis=1)
+            for _ in self._each()
+        ]
         for slot, watch in self._watches:
-            watch.saw(found[0][slot], found[1][slot])
+            update, given = [view[slot] for view in self._parameters.gradients], [of[slot] for of in seen]
+            watch(number, update, max_grad_norm=self._norm, gradients=given)
 
 
 def watching(
@@ -124,7 +146,8 @@ def watching(
     if isinstance(some, GradientCanaries):
         return OfGradients(_those(watches, GradientCanaries), recipe, parameters)
     if isinstance(some, RecordCanaries):
-        return OfRecords(_those(watches, RecordCanaries), recipe, parameters, module, records, size)
+        kind = OfChoices if isinstance(some, AdaptiveRecords) else OfRecords
+        return kind(_those(watches, RecordCanaries), recipe, parameters, module, records, size)
     return Watching(watches, recipe, parameters)
 
 
