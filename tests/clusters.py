@@ -18,7 +18,6 @@ from patience import until
 RAY_HOST = "127.0.0.2"  # Ray would put the machine's own address in the place of 127.0.0.1
 # Ray reads these when it is imported, here and in the processes of a cluster. The token is thrown away.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0")
-os.environ.update(RAY_raylet_start_wait_time_s="600")  # machines are shared
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"  # or it warns of what will change
 
 
@@ -145,6 +144,7 @@ class RayCluster:
         log = self._folder / "ray.log"
         until(lambda: b"Ray runtime started" in log.read_bytes() or self.head.poll() is not None, "a head starts")
         if self.head.poll() is not None:
+            self._stack.close()
             raise RuntimeError(f"the head ended: {log.read_text()[-2000:]}")
         return self
 
