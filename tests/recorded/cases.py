@@ -105,7 +105,8 @@ def said(result):
         found = result()
     except InvalidInput as error:
         found = {"error": str(error)}
-    return json.loads(json.dumps(json_ready(found), default=list))
+    text = json.dumps(json_ready(found), default=list)
+    return json.loads(text.replace(f"{FOLDER}/", ""))  # wherever the project is
 
 
 def recorded():

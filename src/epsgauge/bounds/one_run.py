@@ -68,7 +68,7 @@ def one_run_fdp_mu(guesses: Guesses, *, level: float) -> float:
     """The largest μ that the guesses refute, under Gaussian DP; `region.gaussian_eps` turns it into ε at a δ.
 
     >>> round(one_run_fdp_mu(Guesses(960, 1000, 100_000), level=0.95), 3)
-    0.811
+    0.813
     """
     start = published_mu(guesses, level=level)
     return priced_mu(guesses, alpha=1.0 - guesses.level(level), start=start) if start > 0 else 0.0

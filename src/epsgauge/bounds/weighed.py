@@ -64,7 +64,7 @@ def weighed_mu(weighed: Weighed, *, level: float) -> float:
     """The largest μ that the guesses refute, under Gaussian DP.
 
     >>> round(weighed_mu(Weighed(Guesses(960, 1000, 100_000), lost=54), level=0.95), 2)
-    0.83
+    0.82
     """
     g = weighed.guesses
     start, least = published_mu(g, level=level), _least(g, level)
