@@ -156,7 +156,8 @@ class RayCluster:
         return self.head.pid
 
     def victims(self):
-        return [pid for pid in descendants(self.head.pid) if command(pid).startswith(b"ray::")]
+        """Workers. Ray's agents are called ray::, too, and a node without them ends."""
+        return [pid for pid in descendants(self.head.pid) if command(pid).startswith((b"ray::IDLE", b"ray::_do"))]
 
 
 def children(pid):

@@ -155,7 +155,7 @@ def unpacked(payload, folder):
     scratch.mkdir()
     done = subprocess.run(
         [sys.executable, "-c", UNPACKS, str(folder / "payload")],
-        env={**os.environ, MARK: str(scratch), "PYTHONPATH": ""},
+        env={**os.environ, MARK: str(scratch), "PYTHONPATH": str(Path(eg.__file__).parent.parent)},
         capture_output=True,
         text=True,
         cwd=folder,
@@ -211,12 +211,6 @@ def test_a_job_is_small_and_what_jobs_share_is_sent_once():
     assert len(published) == 1
     assert max(len(pickle.dumps(job)) for job in sent) < 300
     assert [job.indices for job in sent] == [[i] for i in range(20)]
-
-
-def test_machines_that_differ_are_noted():
-    crew = SimpleNamespace(_kinds=[{"CPU": "A", "BLAS": ["x"]}, {"CPU": "B", "BLAS": ["x"]}])
-    assert Fleet.notes(crew) == ["Models were trained on machines where numbers may round differently: CPU A → B."]
-    assert Fleet.notes(SimpleNamespace(_kinds=[])) == []
 
 
 # addresses

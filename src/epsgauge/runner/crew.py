@@ -54,10 +54,6 @@ class Crew(Protocol):
         """A process of its own for one job, which can leave nothing there for a model; to be left by itself."""
         ...
 
-    def notes(self) -> list[str]:
-        """What a reader should know of the processes that played so far."""
-        ...
-
     def leave(self, *, at_once: bool) -> None:
         """Nothing more is to be done; `at_once` kills what is still at work."""
 

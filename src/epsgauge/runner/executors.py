@@ -54,9 +54,6 @@ class Workers:
     def apart(self) -> Crew:
         return Workers(self._plan, 1)
 
-    def notes(self) -> list[str]:
-        return []
-
 
 class Lent:
     """The user's executor, which is theirs to start and to stop."""
@@ -87,9 +84,6 @@ class Lent:
 
     def apart(self) -> Crew:
         return Workers(self._plan, 1)
-
-    def notes(self) -> list[str]:
-        return []
 
     def leave(self, *, at_once: bool) -> None:
         """It is not ours: only our jobs that have not begun are taken back."""

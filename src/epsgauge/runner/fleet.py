@@ -14,7 +14,6 @@ from epsgauge.runner.code import Sources
 from epsgauge.runner.crew import Crew, JobLost
 from epsgauge.runner.parcel import packed
 from epsgauge.runner.plan import Plan
-from epsgauge.runner.provenance import apart
 from epsgauge.runner.same import Expected
 from epsgauge.runner.site import Job, Reply
 
@@ -32,7 +31,6 @@ class Fleet(ABC):
         self.run = uuid.uuid4().hex
         self.payload = packed(plan, self.sources)
         self._heads: dict[tuple[int, ...], tuple[str, tuple[Any, ...]]] = {}
-        self._kinds: list[dict[str, Any]] = []
 
     @property
     @abstractmethod
@@ -73,8 +71,6 @@ class Fleet(ABC):
         """Let a future have what a worker replied."""
         if future.done():
             return
-        if reply.computing is not None and reply.computing not in self._kinds:
-            self._kinds.append(reply.computing)
         if reply.done is not None:
             future.set_result(pickle.loads(reply.done))
         else:
@@ -89,14 +85,6 @@ class Fleet(ABC):
     def apart(self) -> Crew:
         return _Apart(self)
 
-    def notes(self) -> list[str]:
-        """Results of different machines may differ in their last digits."""
-        first, *others = self._kinds or [{}]
-        differ = {text for other in others if (text := apart(first, other))}
-        return [
-            f"Models were trained on machines where numbers may round differently: {text}." for text in sorted(differ)
-        ]
-
 
 class _Apart:
     """The same cluster, for a job that gets a process of its own."""
@@ -106,7 +94,7 @@ class _Apart:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self.sources, self.expected = fleet.sources, fleet.expected
-        self.late, self.replace, self.notes = fleet.late, fleet.replace, fleet.notes
+        self.late, self.replace = fleet.late, fleet.replace
         self.in_flight = 1
 
     def submit(self, job: Callable[..., list[T]], *args: Any, indices: list[int] | None = None) -> Future[list[T]]:

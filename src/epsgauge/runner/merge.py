@@ -13,7 +13,7 @@ from typing import Any
 
 from epsgauge.declaration import Declaration
 from epsgauge.errors import InvalidInput
-from epsgauge.runner import schema
+from epsgauge.runner import machines, schema
 from epsgauge.runner.fingerprint import differences
 from epsgauge.runner.looks import row_of
 from epsgauge.runner.schema import (
@@ -26,6 +26,7 @@ from epsgauge.runner.schema import (
     RANKINGS,
     REHEARSALS,
     SCHEMA,
+    STATES,
     Table,
 )
 from epsgauge.runner.sealed import Sealed
@@ -82,6 +83,9 @@ class _Part:
             yield from database.rows(table)
         finally:
             database.connection.close()
+
+    def models(self) -> list[int]:
+        return [int(index) for state in STATES for index in self.store.indices(state)]
 
     def entries(self) -> dict[str, Any]:
         with unharmed(self.store.file):
@@ -167,8 +171,9 @@ def merged_entries(parts: list[_Part]) -> dict[str, Any]:
     for other in others:
         _check_plans(first, other)
     entries = [part.entries() for part in parts]
-    keys = sorted({key for each in entries for key in each})
-    return {key: _JOINED.get(key, _agreed)(key, parts, [each.get(key) for each in entries]) for key in keys}
+    keys = sorted({key for each in entries for key in each if not machines.is_entry(key)})
+    joined = {key: _JOINED.get(key, _agreed)(key, parts, [each.get(key) for each in entries]) for key in keys}
+    return joined | machines.merged([(each.get, part.models()) for each, part in zip(entries, parts, strict=True)])
 
 
 def _check_plans(first: _Part, other: _Part) -> None:
@@ -206,7 +211,8 @@ def _all(key: str, parts: list[_Part], values: list[Any]) -> Any:
 
 
 def _in_order(key: str, parts: list[_Part], values: list[Any]) -> Any:
-    return sorted(_all(key, parts, values), key=lambda element: str(element.get("time", "")))
+    """Lists as one, by their times. Two machines may begin in the same second: equal elements stay."""
+    return sorted((e for value in values for e in value or []), key=lambda element: str(element.get("time", "")))
 
 
 def _any(key: str, parts: list[_Part], values: list[Any]) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,13 @@ def computing() -> dict[str, Any]:
     return found
 
 
+@cache
+def machine() -> dict[str, Any]:
+    """What is kept of the machine with each model; asked for when the first one is trained, and all is imported."""
+    found: dict[str, Any] = json.loads(json.dumps({**computing(), "versions": versions()}, default=str))
+    return found
+
+
 def changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
     """What a reader should know where a run went on in other surroundings than it began in; both are sessions."""
     changed = apart(first.get("computing") or {}, later.get("computing") or {})  # an earlier version did not say
@@ -128,6 +137,7 @@ def _blas() -> list[str]:
     return sorted({f"{i['internal_api']} {i['version']} {i.get('architecture', '')}".strip() for i in own})
 
 
+@cache
 def _own_code() -> str:
     """The beginning of a SHA-256 of all modules of this package."""
     root, state = Path(__file__).resolve().parents[1], hashlib.sha256()

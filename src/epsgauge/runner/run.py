@@ -82,7 +82,7 @@ def run(
                 store.put({"stop_when": watch.stop_when})
             indices = _remaining(store, among, retry_failed)
             if indices:
-                with _noted(store, crew):
+                with _noted(store):
                     _probe(store, plan, crew, watch)
                     group = resume.group_of(store)
                     roles = _roles(store, plan, crew, watch, retry_failed, group)
@@ -106,18 +106,13 @@ def _at_work(crew: Crew) -> Iterator[Crew]:
 
 
 @contextmanager
-def _noted(store: Store, crew: Crew) -> Iterator[None]:
-    """What is raised of data that were changed in place is said by the run too, which may hold models that saw it; so
-    is how the machines of its crew differ.
-    """
+def _noted(store: Store) -> Iterator[None]:
+    """What is raised of data that were changed in place is said by the run too, which may hold models that saw it."""
     try:
         yield
     except DataChanged as error:
         resume.note(store, f"Stopped: {error}")
         raise
-    finally:
-        for text in crew.notes():
-            resume.note(store, text)
 
 
 def _resume(

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple, TypeVar
 from epsgauge.runner import worker
 from epsgauge.runner.parcel import check_versions, opened, plan_of
 from epsgauge.runner.pool import Pool
-from epsgauge.runner.provenance import computing
 
 T = TypeVar("T")
 
@@ -36,7 +35,6 @@ class Reply(NamedTuple):
     done: bytes | None = None
     error: Exception | None = None
     why: str | None = None  # it took too long
-    computing: dict[str, Any] | None = None  # of a process that has just begun
 
 
 class Job(NamedTuple):
@@ -75,7 +73,6 @@ class _Child:
         self.pool = Pool(payload, 1, timeout, plan_of, settings)
         self.heads: set[str] = set()
         self.devices = os.environ.get(_DEVICES)
-        self.is_new = True
 
     def ask(self, wanted: Callable[[], bool], job: Callable[..., T], *args: Any) -> T:
         with _not_daemonic():
@@ -110,9 +107,7 @@ class _Site:
                 child.ask(wanted, worker.learn, job.head, head())
                 child.heads.add(job.head)
             done = child.ask(wanted, worker.do, job.head, job.indices)
-            found = child.ask(wanted, computing) if child.is_new else None
-            child.is_new = False
-            reply = Reply(done, computing=found)
+            reply = Reply(done)
         except BrokenExecutor:
             late = child.pool.late()
             reply = Reply(why=late.get(tuple(job.indices or ()) or (0,)))
