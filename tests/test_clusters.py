@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from clusters import DaskCluster, RayCluster, command, descendants, kill_one
 from patience import until
 
 import epsgauge as eg
+from epsgauge.errors import InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.plan import Plan
@@ -86,8 +88,8 @@ class Contract:
         self, cluster, alone, tmp_path
     ):
         """Also the first test that modules travel: no worker has them."""
-        seeds = {i: training_seed(0, Branch.audited, i) for i in (1, 3, 4)}
-        ways = {"raises": [seeds[1]], "crashes": [seeds[3]], "sleeps": [seeds[4]]}
+        seeds = {i: training_seed(0, Branch.audited, i) for i in (1, 2, 3, 4)}
+        ways = {"raises": [seeds[1]], "starts": [seeds[2]], "crashes": [seeds[3]], "sleeps": [seeds[4]]}
         trouble = {"use": "several_ways:Several", **ways}
         a_run = run(plan(6, trouble, execution={"timeout": 2.0}), out=tmp_path, **self.where(cluster))
         errors = {failure.index: failure.error for failure in a_run.failed}
@@ -185,3 +187,35 @@ class TestRay(Contract):
 
     def where(self, cluster):
         return {"executor": eg.Ray(cluster.address)}
+
+
+class Once(Watch):
+    """Kills one process of those that `victims()` gives, as soon as there is one."""
+
+    def __init__(self, victims):
+        self.victims, self.killed = victims, set()
+
+    def stage(self, name):
+        if name == "playing":
+            threading.Thread(target=self._kill, daemon=True).start()
+
+    def _kill(self):
+        self.killed.add(kill_one(self.victims, (), random.Random(0)))
+
+
+def test_jobs_of_submitit(alone, tmp_path):
+    """Real processes, which its local executor starts in the place of Slurm; one of them is killed."""
+    submitit = pytest.importorskip("submitit", reason="needs epsgauge[submitit]")
+
+    def jobs():
+        return [pid for pid in descendants(os.getpid()) if b"submitit.core._submit" in command(pid)]
+
+    executor, watch = submitit.LocalExecutor(tmp_path / "jobs"), Once(jobs)
+    where = eg.Submitit(executor, jobs=2, models_per_job=3)
+    a_run = run(plan(6), out=tmp_path / "run", executor=where, watch=watch)
+    assert (len(watch.killed), a_run.complete) == (1, True)
+    assert killing.rows(tmp_path / "run") == alone(6)
+    with pytest.raises(InvalidInput, match=r"must be given as eg\.Submitit\(executor, jobs=100"):
+        run(plan(6), out=tmp_path / "other", executor=executor)
+    with pytest.raises(InvalidInput, match="models_per_job must be a whole number, 1 or more, but got 0"):
+        eg.Submitit(executor, jobs=2, models_per_job=0)

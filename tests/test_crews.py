@@ -39,7 +39,7 @@ LATE = "it took too long"
 class Fake:
     """A crew that loses some batches, so often and in such a way."""
 
-    bundles = False
+    bundle = 1
     in_flight = 4
     sources = SimpleNamespace(check=lambda: None)
     expected = Expected({})
@@ -107,7 +107,7 @@ def test_the_first_job_survives_a_machine_that_vanishes_and_no_crash():
 def test_models_that_take_no_time_go_together_where_a_job_costs_something(monkeypatch):
     monkeypatch.setattr(results, "time", SimpleNamespace(monotonic=lambda: 0.0))
     crew = Fake({})
-    crew.bundles = True
+    crew.bundle = None
     n = 2000
     assert found(crew, [[i] for i in range(n)]) == [(i, "done") for i in range(n)]
     assert len(crew.submitted) < n / 4

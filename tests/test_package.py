@@ -30,6 +30,7 @@ PUBLIC = [
     "Scores",
     "Split",
     "SplitPairs",
+    "Submitit",
     "Tally",
     "audit",
     "cohorts",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from epsgauge.runner.merge import merge
     from epsgauge.runner.on_dask import Dask
     from epsgauge.runner.on_ray import Ray
+    from epsgauge.runner.on_submitit import Submitit
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.run import run
     from epsgauge.runner.verify import verify
@@ -56,6 +57,7 @@ _HOME = {
     "Scores": "epsgauge.scores.table",
     "Split": "epsgauge.scores.rules",
     "SplitPairs": "epsgauge.scores.rules",
+    "Submitit": "epsgauge.runner.on_submitit",
     "Tally": "epsgauge.stats.tally",
     "audit": "epsgauge.auditing.audit",
     "cohorts": "epsgauge.auditing.cohorts",
@@ -95,6 +97,7 @@ __all__ = [
     "Scores",
     "Split",
     "SplitPairs",
+    "Submitit",
     "Tally",
     "audit",
     "cohorts",

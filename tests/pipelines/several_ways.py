@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fast import Mean
 
@@ -15,6 +16,7 @@ class Several:
     raises: list[int]
     crashes: list[int]
     sleeps: list[int]
+    starts: list[int] = field(default_factory=list)  # a process, as a DataLoader with workers does
 
     def train(self, data, *, seed):
         if seed in self.raises:
@@ -23,6 +25,10 @@ class Several:
             os.kill(os.getpid(), signal.SIGKILL)
         if seed in self.sleeps:
             time.sleep(1000)
+        if seed in self.starts:
+            process = multiprocessing.get_context("fork").Process(target=os.getpid)
+            process.start()
+            process.join()
         return Mean().train(data, seed=seed)
 
     def losses(self, model, points):

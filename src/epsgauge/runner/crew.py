@@ -29,7 +29,7 @@ class Crew(Protocol):
 
     sources: Sources
     expected: Expected  # in every process that plays
-    bundles: bool  # whether a job costs so much that quick models go together
+    bundle: int | None  # models that go together in a job; None: as many as take a moment
 
     @property
     def in_flight(self) -> int:

@@ -35,7 +35,7 @@ class InProcess(Executor):
 class Workers:
     """Processes of our own on this machine."""
 
-    bundles = False
+    bundle: int | None = 1
 
     def __init__(self, plan: Plan, count: int) -> None:
         self.sources = Sources(plan)
@@ -58,7 +58,7 @@ class Workers:
 class Lent:
     """The user's executor, which is theirs to start and to stop."""
 
-    bundles = False
+    bundle: int | None = 1
 
     def __init__(self, plan: Plan, executor: Executor, count: int | None) -> None:
         self.sources = Sources(plan)
@@ -108,23 +108,33 @@ def crew_for(plan: Plan, executor: Executor | Cluster | None, workers: int | Non
             "executor must not be a pool of threads: they would share the generators that are seeded for each model. "
             "Use processes, InProcess(), or none."
         )
-    if type(executor).__module__.partition(".")[0] == "distributed":
+    if is_of("distributed", executor):
         from epsgauge.runner.on_dask import Dask
 
         executor = Dask(executor)
+    if is_of("submitit", executor):
+        raise InvalidInput(
+            "an executor of submitit must be given as eg.Submitit(executor, jobs=100, models_per_job=50): how many "
+            "jobs may wait at a time, and how many models one job trains."
+        )
     if isinstance(executor, Cluster):
         return executor.crew(plan)
     if executor is not None:
         if not callable(getattr(executor, "submit", None)):
             raise InvalidInput(
-                "executor must be a concurrent.futures.Executor, a client of Dask, eg.Dask(...), eg.Ray(...) or None, "
-                f"but got {type(executor).__name__}."
+                "executor must be a concurrent.futures.Executor, a client of Dask, eg.Dask(...), eg.Ray(...), "
+                f"eg.Submitit(...) or None, but got {type(executor).__name__}."
             )
         return Lent(plan, executor, workers)
     ignored = [name for name in ("cpus_per_model", "gpus_per_model") if getattr(plan.execution, name) is not None]
     if ignored:
         warnings.warn(f"execution.{ignored[0]} is for clusters, and ignored on one machine.", stacklevel=2)
     return Workers(plan, min(workers or worker_count(plan), plan.n_models))
+
+
+def is_of(package: str, thing: Any) -> bool:
+    """Whether it is an object of this package, which is not imported for that."""
+    return any(kind.__module__.partition(".")[0] == package for kind in type(thing).__mro__)
 
 
 def worker_count(plan: Plan) -> int:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Fleet(ABC):
     """What crews of all kinds of clusters have in common. A subclass sends jobs, and settles what comes back."""
 
-    bundles = True
+    bundle: int | None = None
 
     def __init__(self, plan: Plan) -> None:
         self.sources = Sources(plan)
@@ -89,7 +89,7 @@ class Fleet(ABC):
 class _Apart:
     """The same cluster, for a job that gets a process of its own."""
 
-    bundles = False
+    bundle: int | None = 1
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -83,7 +83,7 @@ def results(
     its worker twice or takes too long. A result is given only if the code is what it was when the crew was made.
     `waiting` is called now and then while there is none.
     """
-    left, flying = _Left(batches, quick=crew.bundles), dict[Future[list[T]], list[int]]()
+    left, flying = _Left(batches, bundle=crew.bundle), dict[Future[list[T]], list[int]]()
     deaths, row = _Deaths(), _Row()
     while left or flying:
         suspects: list[list[int]] = []
@@ -133,9 +133,9 @@ def results(
 class _Left:
     """Batches that are still to be handed out. Where a job costs a message, models that take no time go together."""
 
-    def __init__(self, batches: Iterable[list[int]], *, quick: bool) -> None:
+    def __init__(self, batches: Iterable[list[int]], *, bundle: int | None) -> None:
         self._batches, self._again = deque(batches), deque[list[int]]()
-        self._quick, self._done = quick, 0
+        self._bundle, self._done = bundle, 0
         self._since = time.monotonic()
 
     def __bool__(self) -> bool:
@@ -160,7 +160,9 @@ class _Left:
 
     def _together(self, in_flight: int) -> int:
         """So many models as one job does in a moment, but no more than are left for each."""
-        if not self._quick or self._done < in_flight:
+        if self._bundle is not None:
+            return self._bundle
+        if self._done < in_flight:
             return 1
         seconds = (time.monotonic() - self._since) / self._done * in_flight / 2  # of one model in one process
         return max(1, min(int(_MOMENT / max(seconds, 1e-6)), len(self._batches) // in_flight, _MOST_TOGETHER))
