@@ -51,12 +51,12 @@ class Times(Watch):
     """When models were done, and what the driver had used by then: CPU seconds and bytes."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[float, float, int]] = []
+        self.seen: list[tuple[float, float, int, int]] = []
         self.n = 0
 
     def finished_one(self, outcome, progress) -> None:
         self.n += 1
-        if self.n & (self.n - 1) == 0 or self.n % 500 == 0:  # few, so that they take no memory of their own
+        if self.n < 50 or self.n % 500 == 0:  # few, so that they take no memory of their own
             self.note()
 
     def note(self) -> None:
@@ -93,6 +93,13 @@ def rate(watch: Times) -> tuple[float, float, float]:
     return n / (t1 - t0), 1e3 * (cpu1 - cpu0) / n, (rss1 - rss0) / n
 
 
+def efficiency(watch: Times, seconds: float) -> tuple[float, float]:
+    """The time that models took over the time that workers had, and CPU milliseconds of the driver for each model."""
+    first = next(each for each in watch.seen if each[3] >= 2 * WORKERS)  # those before wait for processes to start
+    (t0, cpu0, _, n0), (t1, cpu1, _, n1) = first, watch.seen[-1]
+    return seconds * (n1 - n0) / (WORKERS * (t1 - t0)), 1e3 * (cpu1 - cpu0) / (n1 - n0)
+
+
 def bytes_of_a_job(where: dict) -> str:
     """What is sent for one model, beside what is sent once."""
     crew: Crew = crew_for(plan(10), where.get("executor"), where.get("workers"))
@@ -107,10 +114,11 @@ def bytes_of_a_job(where: dict) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--short", action="store_true", help="1e3 models alone")
     parser.add_argument("--long", action="store_true", help="1e5 models, too")
     parser.add_argument("--only", choices=["dask", "ray"], help="beside worker processes")
     args = parser.parse_args()
-    sizes = [1000, 10_000, *([100_000] if args.long else [])]
+    sizes = [1000] if args.short else [1000, 10_000, *([100_000] if args.long else [])]
     with ExitStack() as stack:
         places: dict[str, dict] = {"loky": {"workers": WORKERS}}
         if args.only != "ray":
@@ -128,15 +136,13 @@ def main() -> None:
                 first = first or speed
                 print(f"{name:6}{size:>8}{speed:>10.0f}{speed / first:>9.2f}{cpu:>16.2f}{grown:>13.0f}", flush=True)
         print("\nefficiency: the time that models take, over the time that workers had")
-        print(f"{'':6}{'seconds':>8}{'models':>8}{'efficiency':>12}{'of loky':>9}")
-        for seconds, n in ((0.1, 200), (1.0, 30)):
+        print(f"{'':6}{'seconds':>8}{'models':>8}{'efficiency':>12}{'of loky':>9}{'driver CPU, ms':>16}")
+        for seconds, n in ((0.1, 200), (1.0, 40)):
             first = None
             for name, where in places.items():
-                seen = timed(n, seconds, where).seen
-                (t0, _, _, n0), (t1, _, _, n1) = seen[1], seen[-1]  # the first models wait for processes to start
-                found = seconds * (n1 - n0) / (WORKERS * (t1 - t0))
+                found, cpu = efficiency(timed(n, seconds, where), seconds)
                 first = first or found
-                print(f"{name:6}{seconds:>8}{n:>8}{found:>12.3f}{found / first:>9.2f}", flush=True)
+                print(f"{name:6}{seconds:>8}{n:>8}{found:>12.3f}{found / first:>9.2f}{cpu:>16.2f}", flush=True)
         print()
         for name, where in places.items():
             print(f"{name:6}{bytes_of_a_job(where)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import secrets
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from patience import until
 
+PIPELINES = Path(__file__).parent / "pipelines"
 RAY_HOST = "127.0.0.2"  # Ray would put the machine's own address in the place of 127.0.0.1
 # Ray reads these when it is imported, here and in the processes of a cluster. The token is thrown away.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0")
@@ -110,7 +112,8 @@ class DaskCluster:
         self._end_scheduler()
         self._start_scheduler()
         for i, nanny in enumerate(self.nannies):
-            nanny.wait()  # a worker without its scheduler ends
+            nanny.kill()  # one that lost its scheduler ends by itself; one that had just begun finds the new one
+            nanny.wait()
             self.nannies[i] = self._stack.enter_context(worker(self.address, self._folder / f"again-{i}.log"))
 
     def victims(self):
@@ -158,6 +161,35 @@ class RayCluster:
     def victims(self):
         """Workers. Ray's agents are called ray::, too, and a node without them ends."""
         return [pid for pid in descendants(self.head.pid) if command(pid).startswith((b"ray::IDLE", b"ray::_do"))]
+
+
+DRIVER = """
+import json, sys
+import epsgauge as eg
+from epsgauge.runner.progress import Watch
+
+out, parts, n_models, kind, address = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
+
+class Tell(Watch):
+    def finished_one(self, outcome, progress):
+        print(outcome.index, flush=True)
+
+plan = eg.Plan(n_models=n_models, **parts)
+eg.run(plan, out=out, executor=eg.Dask(address) if kind == "dask" else eg.Ray(address), watch=Tell())
+"""
+
+
+def kill_a_driver(out, parts, n_models, cluster, after):
+    """Start a run on a cluster in a process of its own, and kill that once it has stored so many models."""
+    kind = "dask" if isinstance(cluster, DaskCluster) else "ray"
+    words = [sys.executable, "-c", DRIVER, str(out), json.dumps(parts), str(n_models), kind, cluster.address]
+    path = os.pathsep.join([str(PIPELINES), *filter(None, [os.environ.get("PYTHONPATH")])])
+    driver = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})
+    told = [driver.stdout.readline() for _ in range(after)]
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    assert all(told), "the run ended before it was killed"
 
 
 def children(pid):

@@ -11,16 +11,17 @@ from pathlib import Path
 
 import killing
 import pytest
-from clusters import DaskCluster, RayCluster, command, descendants, kill_one
+from clusters import DaskCluster, RayCluster, command, descendants, kill_a_driver, kill_one
 from patience import until
 
 import epsgauge as eg
 from epsgauge.errors import InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
-from epsgauge.runner.executors import InProcess
+from epsgauge.runner.executors import InProcess, crew_for
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import prepare
 from epsgauge.runner.progress import Watch
-from epsgauge.runner.results import DIED_TWICE
+from epsgauge.runner.results import DIED_TWICE, apart, single
 from epsgauge.runner.run import run
 from epsgauge.runner.verify import verify
 from epsgauge.runner.view import Run
@@ -178,6 +179,26 @@ class TestDask(Contract):
 
     def where(self, cluster):
         return {"executor": eg.Dask(cluster.address)}
+
+    def test_a_driver_that_is_killed_costs_nothing(self, cluster, alone, tmp_path):
+        n = 40
+        parts = {"name": "contract", "data": "fast:data", "trainer": SLEEPY, "game": GAME, "probe": False}
+        kill_a_driver(tmp_path, parts, n, cluster, after=5)
+        before = Run.open(tmp_path).n_done
+        assert 5 <= before < n
+        assert run(plan(n), out=tmp_path, **self.where(cluster)).complete
+        assert killing.rows(tmp_path) == alone(n)
+
+    def test_a_job_apart_has_a_process_of_its_own(self, cluster):
+        """As the probe before a run has."""
+        crew = crew_for(plan(2), eg.Dask(cluster.address), None)
+        try:
+            before = set(self.trainings(cluster))
+            digests = {single(crew, prepare).digest, apart(plan(2), prepare, crew).digest}
+            assert len(digests) == 1
+            assert len(set(self.trainings(cluster)) - before) == 1  # that of the first job, which is kept
+        finally:
+            crew.leave(at_once=True)
 
 
 class TestRay(Contract):
