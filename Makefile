@@ -63,12 +63,16 @@ benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/tightness_of_bounds.py
 	$(BIN)/python benchmarks/viewer.py
 	$(BIN)/python benchmarks/attacks.py
+	$(BIN)/python benchmarks/scale.py
 
-# A real run killed KILLS times with SIGKILL, resumed, and compared with one that was left alone
+# A real run killed KILLS times with SIGKILL, resumed, and compared with one that was left alone; then workers of
+# clusters are killed
 KILLS ?= 100
 soak: $(VENV)/installed
 	$(BIN)/python tools/soak.py --kills $(KILLS)
 	$(BIN)/python tools/soak.py --kills $(KILLS) --together
+	$(BIN)/python tools/soak_clusters.py --on dask
+	$(BIN)/python tools/soak_clusters.py --on ray
 
 # N mutations of stores and files each, hostile directories, edits and kills: everything but `tried` and `refused` is 0
 faults: N := 1000

@@ -24,7 +24,7 @@ from test_runner import PATH, here, plan, troubled
 from epsgauge.errors import InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.reporting.progress import Bar
-from epsgauge.runner import executors, limit
+from epsgauge.runner import limit, pool, results
 from epsgauge.runner.plan import ExecutionSettings
 from epsgauge.runner.progress import Progress
 from epsgauge.runner.run import run
@@ -52,7 +52,7 @@ def temporary(tmp_path, monkeypatch):
 @linux
 @pytest.mark.parametrize("how", ["thread", "atexit"])
 def test_a_worker_that_does_not_end_is_killed_and_a_line_says_so(tmp_path, temporary, monkeypatch, how):
-    monkeypatch.setattr(executors, "_LEAVING_SECONDS", 0.2)
+    monkeypatch.setattr(pool, "_LEAVING_SECONDS", 0.2)
     words = r"did not end within 0\.2 seconds of the last model and were killed: .* All models are kept"
     with pytest.warns(UserWarning, match=words):
         assert run(troubled(how, [0]), out=tmp_path / "a", workers=1).complete
@@ -60,7 +60,7 @@ def test_a_worker_that_does_not_end_is_killed_and_a_line_says_so(tmp_path, tempo
 
 
 def test_a_worker_that_does_not_end_is_killed_also_where_there_is_no_proc(tmp_path, temporary, monkeypatch):
-    monkeypatch.setattr(executors, "_LEAVING_SECONDS", 0.5)
+    monkeypatch.setattr(pool, "_LEAVING_SECONDS", 0.5)
     monkeypatch.setattr(reaper, "marked", lambda folder: [])
     with pytest.warns(UserWarning, match="did not end within"):
         assert run(troubled("thread", [1]), out=tmp_path / "a", workers=1).n_done == 6
@@ -94,7 +94,7 @@ class Fake:
     def __init__(self, dies, slow):
         self.dies, self.slow, self.submitted, self.broken = dies, slow, [], []
 
-    def submit(self, job, expected, inner, indices):
+    def submit(self, job, expected, inner, *, indices):
         assert job is checked
         future = Future()
         self.submitted.append(indices)
@@ -117,22 +117,22 @@ class Fake:
 def test_a_model_that_was_late_is_not_tried_twice_and_the_others_are_not_suspected():
     batches = [[0], [1], [2]]
     crew = Fake([[1]], [[1]])
-    found = executors.results(crew, None, (), batches, lambda index, why: (index, why))
+    found = results.results(crew, None, (), batches, lambda index, why: (index, why))
     assert sorted(found) == [(0, "done"), (1, "late"), (2, "done")]
     assert crew.submitted.count([1]) == 1
 
 
 def test_of_a_group_that_was_late_each_model_is_tried_alone():
     crew = Fake([[0, 1, 2], [1]], [[0, 1, 2], [1]])
-    found = executors.results(crew, None, (), [[0, 1, 2]], lambda index, why: (index, why))
+    found = results.results(crew, None, (), [[0, 1, 2]], lambda index, why: (index, why))
     assert sorted(found) == [(0, "done"), (1, "late"), (2, "done")]
     assert crew.submitted == [[0, 1, 2], [0], [1], [2]]
 
 
 def test_one_that_dies_for_another_reason_is_tried_twice():
     crew = Fake([[1]], [])
-    found = executors.results(crew, None, (), [[1]], lambda index, why: (index, why))
-    assert list(found) == [(1, executors.DIED_TWICE)]
+    found = results.results(crew, None, (), [[1]], lambda index, why: (index, why))
+    assert list(found) == [(1, results.DIED_TWICE)]
     assert crew.submitted == [[1]] * 3
 
 

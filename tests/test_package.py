@@ -13,6 +13,7 @@ PUBLIC = [
     "Attack",
     "Audit",
     "DPSGD",
+    "Dask",
     "EpsgaugeError",
     "Given",
     "Interval",
@@ -23,11 +24,13 @@ PUBLIC = [
     "Plan",
     "Posterior",
     "Probe",
+    "Ray",
     "Run",
     "SameData",
     "Scores",
     "Split",
     "SplitPairs",
+    "Submitit",
     "Tally",
     "audit",
     "cohorts",
@@ -38,13 +41,14 @@ PUBLIC = [
     "estimate_mu",
     "intervals",
     "largest_eps",
+    "merge",
     "probe",
     "report",
     "run",
     "sample_size",
     "verify",
 ]
-HEAVY = ["torch", "matplotlib", "ray", "dask", "sklearn", "pandas", "opacus", "dp_accounting"]
+HEAVY = ["torch", "matplotlib", "ray", "dask", "distributed", "sklearn", "pandas", "opacus", "dp_accounting"]
 
 
 def test_the_exact_list_of_public_names():

@@ -24,11 +24,12 @@ from stores import forge
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.privacy import DPSGD
-from epsgauge.runner import executors
-from epsgauge.runner.executors import DIED_TWICE, InProcess
+from epsgauge.runner import results
+from epsgauge.runner.executors import InProcess
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Progress, Watch
+from epsgauge.runner.results import DIED_TWICE
 from epsgauge.runner.run import run
 from epsgauge.runner.store import FILE
 from epsgauge.runner.view import Run, results_of
@@ -370,7 +371,7 @@ def test_a_model_that_kills_its_worker_is_failed_with_its_bits(tmp_path, finishe
 
 
 def test_when_all_workers_die_the_run_stops(tmp_path, monkeypatch):
-    monkeypatch.setattr(executors, "_LOST_IN_A_ROW", 1)
+    monkeypatch.setattr(results, "_LOST_IN_A_ROW", 1)
     with pytest.raises(EpsgaugeError, match=r"1 models in a row died. Is there enough memory"):
         run(troubled("kill", range(6)), out=tmp_path, workers=1)
     assert Run.open(tmp_path).n_failed == 1

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from epsgauge.probing.probe import probe
     from epsgauge.probing.result import Probe
     from epsgauge.reporting.report import report
+    from epsgauge.runner.merge import merge
+    from epsgauge.runner.on_dask import Dask
+    from epsgauge.runner.on_ray import Ray
+    from epsgauge.runner.on_submitit import Submitit
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.run import run
     from epsgauge.runner.verify import verify
@@ -36,6 +40,7 @@ _HOME = {
     "Attack": "epsgauge.attacks.attack",
     "Audit": "epsgauge.auditing.audit",
     "DPSGD": "epsgauge.mechanisms.privacy",
+    "Dask": "epsgauge.runner.on_dask",
     "EpsgaugeError": "epsgauge.errors",
     "Given": "epsgauge.scores.rules",
     "Interval": "epsgauge.stats.interval",
@@ -46,11 +51,13 @@ _HOME = {
     "Plan": "epsgauge.runner.plan",
     "Posterior": "epsgauge.stats.posterior",
     "Probe": "epsgauge.probing.result",
+    "Ray": "epsgauge.runner.on_ray",
     "Run": "epsgauge.runner.view",
     "SameData": "epsgauge.scores.rules",
     "Scores": "epsgauge.scores.table",
     "Split": "epsgauge.scores.rules",
     "SplitPairs": "epsgauge.scores.rules",
+    "Submitit": "epsgauge.runner.on_submitit",
     "Tally": "epsgauge.stats.tally",
     "audit": "epsgauge.auditing.audit",
     "cohorts": "epsgauge.auditing.cohorts",
@@ -61,6 +68,7 @@ _HOME = {
     "estimate_mu": "epsgauge.stats.posterior",
     "intervals": "epsgauge.methods.intervals",
     "largest_eps": "epsgauge.stats.sizing",
+    "merge": "epsgauge.runner.merge",
     "probe": "epsgauge.probing.probe",
     "report": "epsgauge.reporting.report",
     "run": "epsgauge.runner.run",
@@ -72,6 +80,7 @@ __all__ = [
     "DPSGD",
     "Attack",
     "Audit",
+    "Dask",
     "EpsgaugeError",
     "Given",
     "Interval",
@@ -82,11 +91,13 @@ __all__ = [
     "Plan",
     "Posterior",
     "Probe",
+    "Ray",
     "Run",
     "SameData",
     "Scores",
     "Split",
     "SplitPairs",
+    "Submitit",
     "Tally",
     "audit",
     "cohorts",
@@ -97,6 +108,7 @@ __all__ = [
     "estimate_mu",
     "intervals",
     "largest_eps",
+    "merge",
     "probe",
     "report",
     "run",

@@ -22,6 +22,7 @@ from epsgauge.cli.demo import demo
 from epsgauge.cli.estimate import estimate
 from epsgauge.cli.export import export
 from epsgauge.cli.init import init
+from epsgauge.cli.merge import merge
 from epsgauge.cli.probe import probe
 from epsgauge.cli.report import report
 from epsgauge.cli.run import run
@@ -49,6 +50,7 @@ GROUPS = (
     probe,
     run,
     status,
+    merge,
     verify,
     audit,
     report,

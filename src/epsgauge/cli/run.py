@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epsgauge.cli.terminal import AsJson, console, print_json, say
+from epsgauge.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from epsgauge.runner.crew import Cluster
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.view import Run
 
@@ -39,6 +41,18 @@ def run(
         str | None,
         typer.Option(metavar="WHAT", help='Stop early: "violation", or for example "width<0.5".'),
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Train on a Dask cluster, for example tcp://scheduler:8786."),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help='Train on a Ray cluster: "auto", or for example ray://head:10001.'),
+    ] = None,
+    models: Annotated[
+        str | None,
+        typer.Option(metavar="A:B", help="Train only models A to B − 1; `epsgauge merge` puts parts together."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train the models of a plan into a run directory. Run it again to resume."""
@@ -55,6 +69,8 @@ def run(
         retry_failed=retry_failed,
         accept_changed_code=accept_changed_code,
         stop_when=stop_when,
+        executor=_cluster(dask, ray, workers),
+        models=None if models is None else _models(models, plan),
     )
     status = done.status()
     if as_json:
@@ -68,6 +84,35 @@ def run(
         raise typer.Exit(INCOMPLETE)
 
 
+def _models(text: str, plan: Plan) -> range:
+    first, colon, end = text.partition(":")
+    if not colon or any(number and not (number.isascii() and number.isdigit()) for number in (first, end)):
+        raise InvalidInput(f"--models must be two whole numbers as 0:500, but got {text!r}.")
+    found = range(int(first or 0), int(end or plan.n_models))
+    if not found.start < found.stop <= plan.n_models:
+        raise InvalidInput(f"--models must be within 0:{plan.n_models}, the models of the plan, but got {text!r}.")
+    return found
+
+
+def _cluster(dask: str | None, ray: str | None, workers: int | None) -> Cluster | None:
+    """Where else than on this machine models are trained."""
+    given = [name for name, value in (("--dask", dask), ("--ray", ray), ("--workers", workers)) if value is not None]
+    if len(given) > 1:
+        raise InvalidInput(
+            f"only one of --dask, --ray and --workers can be given, but got {' and '.join(given)}. A cluster has its "
+            "own workers."
+        )
+    if dask is not None:
+        from epsgauge.runner.on_dask import Dask
+
+        return Dask(dask)
+    if ray is not None:
+        from epsgauge.runner.on_ray import Ray
+
+        return Ray(ray)
+    return None
+
+
 def watched(
     plan: Plan,
     out: Path,
@@ -77,6 +122,8 @@ def watched(
     retry_failed: bool = False,
     accept_changed_code: bool = False,
     stop_when: str | None = None,
+    executor: Cluster | None = None,
+    models: range | None = None,
 ) -> Run:
     """Run with a progress bar on standard error."""
     from epsgauge.auditing.stopping import StopWhen
@@ -92,6 +139,8 @@ def watched(
                 plan,
                 out=out,
                 workers=workers,
+                executor=executor,
+                models=models,
                 retry_failed=retry_failed,
                 accept_changed_code=accept_changed_code,
                 watch=bar,

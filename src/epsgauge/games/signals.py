@@ -31,6 +31,7 @@ class Outcome:
     seconds: float
     channels: Mapping[str, Floats] | None = None  # those of `Signals`, without their first axis
     error: str | None = None  # a traceback or a sentence; then there are no channels
+    machine: Mapping[str, Any] | None = None  # on which it was trained
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,6 +79,11 @@ class Sources:
         files = [*files_of(plan, _of_objects(plan)), *_beside_script(plan), *named]
         self._files = {file.path: file for file in files}
 
+    @property
+    def files(self) -> list[File]:
+        """All of them, for a machine that has none."""
+        return list(self._files.values())
+
     def check(self) -> None:
         """Raise where a file has changed: a few microseconds each, unless it was written to."""
         changed = []
@@ -140,6 +145,11 @@ def _holding(file: Path) -> list[Path]:
 def _above(file: Path) -> Path:
     """The folder that holds a module, or the outermost of its packages."""
     return file.parents[len(_holding(file))]
+
+
+def import_name(file: Path) -> str:
+    """Where a module is, from the folder on that Python has to search."""
+    return str(file.relative_to(_above(file)))
 
 
 def _stat(path: Path) -> tuple[int, ...] | None:

@@ -32,6 +32,8 @@ class ExecutionSettings(BaseModel):
 
     workers: int | None = Field(default=None, ge=1)  # None: one for each core
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)  # seconds for each model; None: no limit
+    cpus_per_model: float | None = Field(default=None, gt=0, allow_inf_nan=False)  # what a cluster keeps for a model
+    gpus_per_model: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class Plan(BaseModel):

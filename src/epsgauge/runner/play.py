@@ -27,7 +27,7 @@ from epsgauge.references import beside, search_in, users_code
 from epsgauge.runner.limit import within
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
-from epsgauge.runner.provenance import computing
+from epsgauge.runner.provenance import computing, machine
 from epsgauge.stats.arrays import Ints
 from epsgauge.trainers.known_start import with_known_start
 from epsgauge.trainers.protocol import (
@@ -180,7 +180,8 @@ def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
 
 def play(plan: Plan, roles: Roles, group: Group | None, indices: Sequence[int]) -> list[Outcome]:
     """Play the game with the models of these indices, which are of one group if there are groups."""
-    return _played(plan, table(plan).trainer, roles, group, indices, Branch.audited)
+    found = _played(plan, table(plan).trainer, roles, group, indices, Branch.audited)
+    return [replace(outcome, machine=machine()) for outcome in found]
 
 
 def _played(

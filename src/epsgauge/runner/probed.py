@@ -8,10 +8,11 @@ from epsgauge.errors import EpsgaugeError
 from epsgauge.probing.probe import probe
 from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.references import beside, users_code
-from epsgauge.runner.executors import apart
+from epsgauge.runner.crew import Crew
 from epsgauge.runner.limit import within
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import trainer_of
+from epsgauge.runner.results import apart
 
 # With `execution.timeout`, a probe may take as long as so many models.
 TRAININGS = 150
@@ -22,10 +23,10 @@ def probe_plan(plan: Plan) -> Probe:
     return apart(plan, partial(_probed, claim=True))
 
 
-def probe_of_run(plan: Plan) -> Probe | Unprobed:
+def probe_of_run(plan: Plan, crew: Crew) -> Probe | Unprobed:
     """The same for a run, whose claim is held against it later. What cannot be probed is trained all the same."""
     try:
-        return apart(plan, partial(_probed, claim=False))
+        return apart(plan, partial(_probed, claim=False), crew)
     except EpsgaugeError as error:
         limit = "" if plan.execution.timeout is None else f" A probe may take {TRAININGS} times execution.timeout."
         return Unprobed(f"{error}{limit}")

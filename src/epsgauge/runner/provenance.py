@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,7 @@ def provenance(folder: Path | None, computing: Mapping[str, Any]) -> dict[str, A
     """A record for the store, with what a worker says of its `computing`; it names no host and no user."""
     return {
         "time": now(),
-        "packages": _versions(),
+        "packages": _packages(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "git": None if folder is None else _revision(folder),
@@ -51,7 +53,7 @@ def computing() -> dict[str, Any]:
         "CPU": _cpu(),
         "NumPy's instructions": _numpy_instructions(),
         "BLAS": _blas(),
-        "settings": {key: os.environ[key] for key in _SETTINGS if key in os.environ},
+        "settings": settings(),
         "epsgauge's code": _own_code(),
     }
     if torch is not None:
@@ -70,17 +72,28 @@ def computing() -> dict[str, Any]:
     return found
 
 
+@cache
+def machine() -> dict[str, Any]:
+    """What is kept of the machine with each model; asked for when the first one is trained, and all is imported."""
+    found: dict[str, Any] = json.loads(json.dumps({**computing(), "versions": versions()}, default=str))
+    return found
+
+
 def changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
     """What a reader should know where a run went on in other surroundings than it began in; both are sessions."""
-    old, new = first.get("computing") or {}, later.get("computing") or {}  # an earlier version did not say
-    changed = [
+    changed = apart(first.get("computing") or {}, later.get("computing") or {})  # an earlier version did not say
+    if not changed:
+        return []
+    return [f"Resumed on {later.get('time')} where numbers may round differently: {changed}."]
+
+
+def apart(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """In what two records of `computing` differ; nothing where they do not."""
+    return "; ".join(
         f"{key} {_said(old[key], new[key])} → {_said(new[key], old[key])}"
         for key in old
         if key in new and old[key] != new[key]
-    ]
-    if not changed:
-        return []
-    return [f"Resumed on {later.get('time')} where numbers may round differently: {'; '.join(changed)}."]
+    )
 
 
 def _said(value: Any, other: Any) -> str:
@@ -124,6 +137,7 @@ def _blas() -> list[str]:
     return sorted({f"{i['internal_api']} {i['version']} {i.get('architecture', '')}".strip() for i in own})
 
 
+@cache
 def _own_code() -> str:
     """The beginning of a SHA-256 of all modules of this package."""
     root, state = Path(__file__).resolve().parents[1], hashlib.sha256()
@@ -132,7 +146,18 @@ def _own_code() -> str:
     return state.hexdigest()[:12]
 
 
-def _versions() -> dict[str, str]:
+def settings() -> dict[str, str]:
+    """Of the environment, without those that say nothing."""
+    return {key: os.environ[key] for key in _SETTINGS if os.environ.get(key, "random") != "random"}
+
+
+def versions() -> dict[str, str]:
+    """What must be the same on all machines of a run."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"Python": python, **_packages(), "epsgauge's code": _own_code()}
+
+
+def _packages() -> dict[str, str]:
     found = {}
     for name in _PACKAGES:
         try:

@@ -16,9 +16,10 @@ from epsgauge.games.rehearsal import STRIDE, number_of, rounds
 from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Outcome, Signals
 from epsgauge.runner import play
-from epsgauge.runner.executors import Crew, results, single
+from epsgauge.runner.crew import Crew
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
+from epsgauge.runner.results import results, single
 from epsgauge.runner.store import Store
 from epsgauge.trainers.protocol import Group
 

@@ -13,8 +13,10 @@ from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Outcome, Signals
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
-from epsgauge.runner.executors import crew_for, results, single
+from epsgauge.runner.crew import Cluster
+from epsgauge.runner.executors import crew_for
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.results import results, single
 from epsgauge.runner.store import Store
 
 
@@ -35,7 +37,7 @@ def difference(stored: Signals, again: Outcome) -> str | None:
 
 
 def replay(
-    store: Store, folder: Path, plan: Plan, indices: Sequence[int], executor: Executor | None = None
+    store: Store, folder: Path, plan: Plan, indices: Sequence[int], executor: Executor | Cluster | None = None
 ) -> dict[int, str]:
     """Train these models again, which are done, and say how each that differs does.
 

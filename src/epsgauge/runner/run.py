@@ -21,13 +21,15 @@ from epsgauge.games.signals import Outcome
 from epsgauge.numbers import json_ready
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
-from epsgauge.runner.executors import Crew, confirm, crew_for, results, single
+from epsgauge.runner.crew import Cluster, Crew
+from epsgauge.runner.executors import crew_for
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.probed import probe_of_run
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.rehearsing import Rehearsal
 from epsgauge.runner.replay import difference
+from epsgauge.runner.results import confirm, results, single
 from epsgauge.runner.same import DataChanged
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import unharmed
@@ -41,8 +43,9 @@ def run(
     plan: Plan,
     *,
     out: str | os.PathLike[str],
-    executor: Executor | None = None,
+    executor: Executor | Cluster | None = None,
     workers: int | None = None,
+    models: range | None = None,
     retry_failed: bool = False,
     accept_changed_code: bool = False,
     watch: Watch | None = None,
@@ -50,12 +53,14 @@ def run(
     """Play the models of a plan and keep what was seen of them in the folder `out`. The same call again resumes.
 
     Models that failed are tried again with `retry_failed`. Code that changed since the run began is refused unless
-    `accept_changed_code`, which the store remembers. Neither workers nor interruptions change any signal.
+    `accept_changed_code`, which the store remembers. With `models`, only those are played: another run directory may
+    have the others, and `merge` puts them together. Neither workers nor interruptions change any signal.
     """
     if not isinstance(plan, Plan):
         raise InvalidInput(
             f"plan must be a Plan, but got {type(plan).__name__}. Plan.read(path) reads one from a file."
         )
+    among = range(plan.n_models) if models is None else _checked(models, plan)
     watch = Watch() if watch is None else watch
     folder, file = Path(out), Path(out) / FILE
     with hold(folder), _at_work(crew_for(plan, executor, workers)) as crew:
@@ -67,7 +72,7 @@ def run(
         else:
             store = Store.write(file)
             try:
-                _resume(store, folder, plan, crew, watch, retry_failed=retry_failed, accept=accept_changed_code)
+                _resume(store, folder, plan, crew, watch, among, retry_failed=retry_failed, accept=accept_changed_code)
             except BaseException:
                 store.close()
                 raise
@@ -75,10 +80,10 @@ def run(
             watch.opened(Run.open(folder))
             if watch.stop_when is not None:
                 store.put({"stop_when": watch.stop_when})
-            indices = _remaining(store, plan, retry_failed)
+            indices = _remaining(store, among, retry_failed)
             if indices:
                 with _noted(store):
-                    _probe(store, plan, watch)
+                    _probe(store, plan, crew, watch)
                     group = resume.group_of(store)
                     roles = _roles(store, plan, crew, watch, retry_failed, group)
                     if store.get("rehearses"):
@@ -111,14 +116,14 @@ def _noted(store: Store) -> Iterator[None]:
 
 
 def _resume(
-    store: Store, folder: Path, plan: Plan, crew: Crew, watch: Watch, *, retry_failed: bool, accept: bool
+    store: Store, folder: Path, plan: Plan, crew: Crew, watch: Watch, among: range, *, retry_failed: bool, accept: bool
 ) -> None:
     """Check that this is the same run; where nothing is left to play, without touching the data."""
     resume.check_plan(store, folder, plan)
     resume.check_code(store, folder, code_of(plan), accept=accept)
     crew.sources.check()
     entries = resume.entries_of_resume(store, plan, retry_failed=retry_failed)
-    if _remaining(store, plan, retry_failed):
+    if _remaining(store, among, retry_failed):
         resume.check_process(store, folder, plan)
         watch.stage("preparing")
         prepared = single(crew, play.prepare)
@@ -128,21 +133,29 @@ def _resume(
     store.put(entries, resume.declares(plan, store.get("fingerprint")))
 
 
-def _probe(store: Store, plan: Plan, watch: Watch) -> None:
+def _probe(store: Store, plan: Plan, crew: Crew, watch: Watch) -> None:
     """Test once what the accountant assumes; models are trained whatever comes out."""
     if not plan.probes or store.get("probe") is not None:
         return
     watch.stage("probing")
-    found = probe_of_run(plan)
+    found = probe_of_run(plan, crew)
     store.put({"probe": json_ready(found.to_json())})
     watch.probed(found)
 
 
-def _remaining(store: Store, plan: Plan, retry_failed: bool) -> list[int]:
+def _checked(models: range, plan: Plan) -> range:
+    if not isinstance(models, range) or models.step != 1 or not 0 <= models.start < models.stop <= plan.n_models:
+        raise InvalidInput(
+            f"models must be a range of the plan's models, within range(0, {plan.n_models}), but got {models!r}."
+        )
+    return models
+
+
+def _remaining(store: Store, among: range, retry_failed: bool) -> list[int]:
     have = store.indices("done")
     if not retry_failed:
         have = np.concatenate([have, store.indices("failed")])
-    return [int(i) for i in np.setdiff1d(np.arange(plan.n_models), have)]
+    return [int(i) for i in np.setdiff1d(np.arange(among.start, among.stop), have)]
 
 
 def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool, group: Group | None) -> Roles:

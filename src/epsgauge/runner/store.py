@@ -27,6 +27,7 @@ from epsgauge.runner.channels import VERSION, Layout
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import holder
 from epsgauge.runner.looks import look_of, read_looks, row_of
+from epsgauge.runner.machines import Machines
 from epsgauge.runner.schema import (
     ARRAYS,
     CHANNELS,
@@ -62,6 +63,7 @@ class Store:
         self._writes = writes
         self._layout: Layout | None = None
         self._entries: dict[str, Any] | None = None
+        self._machines = Machines(self.get)
 
     @classmethod
     def create(cls, file: Path, meta: Mapping[str, Any], declares: Mapping[str, Any] | None = None) -> Self:
@@ -200,6 +202,8 @@ class Store:
             self._declare(declares)
 
     def _put(self, entries: Mapping[str, Any]) -> None:
+        if not entries:
+            return
         rows = {key: json.dumps(value, default=str) for key, value in entries.items()}
         self._database.put_all(META, rows.items())
         self._entries = None
@@ -291,6 +295,8 @@ class Store:
         with self._database.transaction():
             if layout is not None:
                 self._database.put_all(CHANNELS, layout.rows())
+            if to is MODELS:
+                self._put(self._machines.entries(o.index, o.machine))
             self._database.put(to, (o.index, state, o.seed, float(o.seconds), time.time(), o.error, *blobs))
         return outcome
 

@@ -14,9 +14,9 @@ from epsgauge.games.roles import assign, ranked
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import beside
-from epsgauge.runner.executors import apart
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import play, prepare, split, surveyed, table, watcher_of
+from epsgauge.runner.results import apart
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.trainers.protocol import observed
 

@@ -15,6 +15,7 @@ import numpy as np
 from epsgauge.games.experiment import bits_of, pairs_of
 from epsgauge.games.roles import Roles
 from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.runner.crew import Cluster
 from epsgauge.runner.fingerprint import fingerprint
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.replay import replay as replay_models
@@ -63,7 +64,11 @@ class Verified:
 
 
 def verify(
-    path: str | os.PathLike[str], *, plan: Plan | None = None, replay: int = 3, executor: Executor | None = None
+    path: str | os.PathLike[str],
+    *,
+    plan: Plan | None = None,
+    replay: int = 3,
+    executor: Executor | Cluster | None = None,
 ) -> Verified:
     """Read a run directory to the end, and compute again what its seed decides. No look at results: it shows none.
 
@@ -151,7 +156,7 @@ def _apart(store: Store) -> str:
     return f"Bits and training seeds of {dealt} models set apart follow from the plan's seed."
 
 
-def _replayed(store: Store, folder: Path, plan: Plan, n: int, executor: Executor | None) -> Check:
+def _replayed(store: Store, folder: Path, plan: Plan, n: int, executor: Executor | Cluster | None) -> Check:
     """Another plan, code or data are an error of whoever asks, and no damage."""
     done = store.indices("done").tolist()
     drawn = sorted(random.SystemRandom().sample(done, min(n, len(done))))

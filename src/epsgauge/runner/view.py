@@ -24,6 +24,7 @@ from epsgauge.probing import result as probing
 from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.references import is_reference
 from epsgauge.runner import lock
+from epsgauge.runner.machines import Machine, machines, mixed
 from epsgauge.runner.parts import BUILT_IN, Part
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Progress
@@ -66,6 +67,7 @@ class Run(Displayed):
     stop_when: str | None  # what it was to stop for before all models were played
     canary: dict[str, Any] | None  # that was taken of several: its name and meaning, and how the best of them did
     probe: Probe | Unprobed | None  # of the training, before models were trained; None where it is not called for
+    machines: tuple[Machine, ...]  # kinds of them that trained models; none where an earlier version made the run
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -73,6 +75,8 @@ class Run(Displayed):
         with opened(folder) as store, unharmed(store.file):
             sessions = store.get("sessions") or [{}]
             declarations = store.declarations()
+            done = store.indices("done")
+            trained_on = machines(store.get, done.tolist())
             declared = _settings(store, declarations)
             plan = stored_plan(store, declared)
             return cls(
@@ -81,14 +85,14 @@ class Run(Displayed):
                 declared,
                 declarations,
                 promises.from_json(store.get("privacy")),
-                store.indices("done"),
+                done,
                 tuple(Failure(*row) for row in store.failures()),
                 {
                     **sessions[0],
                     **{key: store.get(key) for key in ("fingerprint", "digest", "code")},
                     "sessions": sessions[1:],
                 },
-                _notes(store, sessions),
+                [*_notes(store, sessions), *mixed(trained_on, sessions)],
                 bool(store.get("extended_after_look", False)),
                 bool(store.get("refit_after_look", False)),
                 np.array(store.get("retried_after_look") or [], np.int64),
@@ -96,6 +100,7 @@ class Run(Displayed):
                 store.get("stop_when"),
                 _canary(store),
                 _probe(store, plan),
+                trained_on,
             )
 
     def __repr__(self) -> str:

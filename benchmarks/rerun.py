@@ -1,0 +1,119 @@
+"""How long a full rerun of the paper takes on 8, 64 and 512 GPUs: a simulation with overheads that are measured here.
+
+The paper trained 6,666 models in roughly 10,000 GPU hours: six settings with 1000, 100, 10 and 1 models, 1.5 hours each.
+How much training times vary, how long a worker takes to start and what a job costs the driver are measured first, on a
+Dask cluster of this machine. That a GPU is lost once in 1,000 hours is assumed.
+
+python benchmarks/rerun.py
+"""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scale import DaskCluster, efficiency, timed
+
+import epsgauge as eg
+from epsgauge.runner.progress import Watch
+from epsgauge.runner.store import FILE, Store
+
+SETTINGS, SIZES, GPU_HOURS = 6, (1000, 100, 10, 1), 10_000.0
+HOURS = GPU_HOURS / (SETTINGS * sum(SIZES))  # of one model
+LOST_EVERY = 1000.0  # GPU hours; an assumption
+GPUS = (8, 64, 512)
+REPEATS = 20
+
+
+@dataclass(frozen=True)
+class Measured:
+    spread: float  # of training times: standard deviation over mean
+    start: float  # hours from a worker's first job to the beginning of its first model
+    driver: float  # hours of the driver's CPU for one job
+
+
+def measured() -> Measured:
+    """From real trainings on a cluster of two workers, and from jobs that take no time."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as logs, DaskCluster(logs, 2) as cluster:
+        where = {"executor": eg.Dask(cluster.address)}
+        trainer = {"use": "dpsgd", "model": "mlp", "epochs": 20, "batch_size": 50, "noise_multiplier": 1.0}
+        trainer |= {"engine": "plain"}
+        game = {"train_size": 500, "reference_size": 100, "control_models": 0}
+        plan = eg.Plan(name="spread", n_models=60, data="digits", trainer=trainer, game=game, probe=False)
+        begun = time.perf_counter()
+        firsts: list[float] = []
+
+        class First(Watch):
+            def finished_one(self, outcome, progress) -> None:
+                firsts.append(time.perf_counter() - begun - outcome.seconds)
+
+        run = eg.run(plan, out=Path(folder, "run"), watch=First(), **where)
+        with Store.read(run.path / FILE) as store:
+            seconds = [row[0] for row in store._database.query("SELECT seconds FROM models")]
+        _, driver = efficiency(timed(40, 1.0, where), 1.0)
+    middle = np.sort(seconds)[: -max(1, len(seconds) // 20)]  # the first models of workers wait for imports
+    return Measured(float(np.std(middle) / np.mean(middle)), firsts[0] / 3600, driver / 3.6e6)
+
+
+def simulated(gpus: int, jobs: list[int], found: Measured, rng: np.random.Generator) -> dict[str, float]:
+    """Hours until all models are done, where each of `jobs` is a plan that begins when the one before has ended."""
+    at = lost = idle = busy = 0.0
+    for n in jobs:
+        # a log-normal law of the measured spread; whoever is free takes the next model
+        sigma = np.sqrt(np.log1p(found.spread**2))
+        hours = list(HOURS * rng.lognormal(-(sigma**2) / 2, sigma, size=n))
+        free = [at + found.start] * gpus
+        driver, end = at, at
+        while hours:
+            took = hours.pop()
+            begin = heapq.heappop(free)
+            driver = max(driver, begin) + found.driver  # one after the other
+            fails = rng.exponential(LOST_EVERY)
+            if fails < took:
+                lost += fails
+                hours.append(took)
+                heapq.heappush(free, max(begin, driver) + fails + found.start)
+                continue
+            busy += took
+            end = max(end, max(begin, driver) + took)
+            heapq.heappush(free, max(begin, driver) + took)
+        idle += sum(max(0.0, end - each) for each in free)
+        at = end
+    models = sum(jobs)
+    return {"hours": at, "busy": busy, "lost": lost, "idle": idle, "driver": models * found.driver, "gpus": gpus}
+
+
+def said(rows: list[dict[str, float]]) -> str:
+    mean = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    whole = mean["hours"] * mean["gpus"]
+    parts = {
+        "the trainings themselves": mean["busy"] / whole,
+        "GPUs that wait for the last models of a plan": mean["idle"] / whole,
+        "work that lost GPUs had done": mean["lost"] / whole,
+        "the driver": mean["driver"] / mean["hours"],
+    }
+    worst = max((name for name in parts if name != "the trainings themselves"), key=lambda name: parts[name])
+    bottleneck = worst if parts["the trainings themselves"] < 0.9 else "the trainings themselves"
+    return (
+        f"{mean['hours'] / 24:>8.1f}{parts['the trainings themselves']:>12.3f}{parts[worst]:>10.3f}   {worst:<46}{bottleneck}"
+    )
+
+
+def main() -> None:
+    found = measured()
+    print(f"measured: training times vary by {found.spread:.1%}; a worker starts in {found.start * 3600:.1f} s; a job costs")
+    print(f"the driver {found.driver * 3.6e6:.1f} ms of CPU. Assumed: a GPU is lost once in {LOST_EVERY:g} hours.\n")
+    print(f"{'GPUs':>5} {'plans':<20}{'days':>8}{'efficiency':>12}{'next':>10}   {'which is':<46}bottleneck")
+    plans = [n for n in SIZES for _ in range(SETTINGS)]
+    for gpus in GPUS:
+        for name, jobs in (("one after another", plans), ("all at once", [sum(plans)])):
+            rng = np.random.default_rng(gpus)
+            print(f"{gpus:>5} {name:<20}{said([simulated(gpus, jobs, found, rng) for _ in range(REPEATS)])}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

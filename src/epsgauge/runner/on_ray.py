@@ -1,0 +1,186 @@
+"""Models on a Ray cluster: its tasks are our jobs, with the CPUs and GPUs that the plan asks for."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import threading
+import time
+import warnings
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
+from epsgauge.runner import site
+from epsgauge.runner.crew import Crew, JobLost
+from epsgauge.runner.fleet import Fleet
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.site import Job, Reply
+
+_CONNECT_SECONDS = 10  # in which somebody must listen
+_COUNT_SECONDS = 2.0  # how long a number of workers holds
+_WAIT_SECONDS = 0.5  # after which new jobs are waited for too
+_LEAVE_SECONDS = 5
+_CLIENT = "ray://"
+
+
+class Ray:
+    """A Ray cluster as an executor: "auto", host:port or ray://host:port; a session that is open is used as it is."""
+
+    def __init__(self, address: str = "auto") -> None:
+        if not isinstance(address, str) or not address:
+            raise InvalidInput(f'a Ray cluster must be "auto", host:port or ray://host:port, but got {address!r}.')
+        self._address = address
+
+    def crew(self, plan: Plan) -> Crew:
+        return _RayCrew(plan, self._address)
+
+
+class _RayCrew(Fleet):
+    def __init__(self, plan: Plan, address: str) -> None:
+        super().__init__(plan)
+        self._ray, self._ours = _connected(address)
+        cpus, gpus = plan.execution.cpus_per_model, plan.execution.gpus_per_model
+        self._needs = {"CPU": 1.0 if cpus is None else cpus, "GPU": gpus or 0.0}
+        # Ray would try again three times, whoever is to blame, and end a process after each job that has a GPU
+        self._do = self._ray.remote(
+            num_cpus=self._needs["CPU"], num_gpus=self._needs["GPU"], max_retries=0, max_calls=0
+        )(_do)
+        self._payload = [self._ray.put(self.payload)]  # in a list: not fetched for each job
+        self._heads_put: dict[str, list[Any]] = {}
+        self._flying: dict[Any, Future[Any]] = {}
+        self._counted = (0.0, 1)
+        self._more, self._over = threading.Event(), False
+        self._waits = threading.Thread(target=self._wait, daemon=True)
+        self._waits.start()
+
+    @property
+    def in_flight(self) -> int:
+        """Two for each model that the cluster has room for, so that none waits for the next."""
+        when, room = self._counted
+        if time.monotonic() - when > _COUNT_SECONDS:
+            with suppress(Exception):
+                has = self._ray.cluster_resources()
+                rooms = [has.get(kind, 0.0) / need for kind, need in self._needs.items() if need]
+                room = max(1, int(min(rooms, default=1.0)))
+            self._counted = time.monotonic(), room
+        return 2 * room
+
+    def publish(self, name: str, head: bytes) -> None:
+        self._heads_put[name] = [self._ray.put(head)]
+
+    def send(self, job: Job, future: Future[Any]) -> None:
+        try:
+            sent = self._do.remote(pickle.dumps(job), self._payload, self._heads_put[job.head])
+        except Exception as error:
+            raise EpsgaugeError(
+                f"the Ray cluster is gone ({type(error).__name__}). What is done is kept: start it, and run the same "
+                "command again."
+            ) from None
+        self._flying[sent] = future
+        self._more.set()
+
+    def _wait(self) -> None:
+        """Fetch what is done, as much as there is at a time; runs in a thread."""
+        while not self._over:
+            flying = list(self._flying)
+            if not flying:
+                self._more.wait(_WAIT_SECONDS)
+                self._more.clear()
+                continue
+            try:
+                done, others = self._ray.wait(flying, num_returns=1, timeout=_WAIT_SECONDS)
+                if done and others:
+                    done += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
+            except Exception as error:  # the session is gone
+                self._fail(EpsgaugeError(f"the Ray cluster is gone ({type(error).__name__}). What is done is kept."))
+                return
+            for sent in done:
+                reply, future = self._reply(sent), self._flying.pop(sent)
+                if isinstance(reply, Reply):
+                    self.settle(future, reply)
+                else:
+                    future.set_exception(reply)
+
+    def _fail(self, error: Exception) -> None:
+        for future in self._flying.values():
+            future.set_exception(error)
+        self._flying.clear()
+
+    def _reply(self, sent: Any) -> Reply | Exception:
+        """What became of one job. What Ray itself says is that a machine was lost, or an error of its own."""
+        gone = self._ray.exceptions
+        try:
+            reply: Reply = self._ray.get(sent)
+            return reply
+        except (gone.RayTaskError, gone.RuntimeEnvSetupError) as error:
+            text = str(error).strip().splitlines()[-1]
+            return EpsgaugeError(
+                f"a Ray worker could not do a job ({text}). Install the same packages on all machines."
+            )
+        except Exception:  # its process or its node died, or what it gave was lost with them
+            return JobLost(vanished=True)
+
+    def leave(self, *, at_once: bool) -> None:
+        """Jobs that are under way end with their workers; processes that wait for more end by themselves."""
+        for sent in list(self._flying):
+            with suppress(Exception):
+                self._ray.cancel(sent, force=True)
+        self._over = True
+        self._more.set()
+        self._waits.join(_LEAVE_SECONDS)
+        self._flying.clear()
+        self._heads_put.clear()
+        if self._ours:
+            with suppress(Exception):
+                self._ray.shutdown()
+
+
+def _connected(address: str) -> tuple[Any, bool]:
+    """Ray with an open session, and whether it is ours to close."""
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtra("--ray needs Ray. Install it with: pip install 'epsgauge[ray]'") from None
+    if ray.is_initialized():
+        return ray, False
+    host = _check_listens(address)
+    # Ray would put the machine's own address in the place of a loopback one
+    own = {"_node_ip_address": host} if host.startswith("127.") and not address.startswith(_CLIENT) else {}
+    quiet = {} if address.startswith(_CLIENT) else {"log_to_driver": False, "logging_level": "ERROR"}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ray.init(address=address, **quiet, **own)
+    except Exception as error:
+        raise InvalidInput(
+            f"there is no Ray cluster at {address} ({type(error).__name__}: {str(error).strip().splitlines()[0]}). "
+            "Start one with `ray start --head`, or see whether the address is right."
+        ) from None
+    return ray, True
+
+
+def _check_listens(address: str) -> str:
+    """The host of an address, where somebody listens: Ray itself would try for long."""
+    where = address.removeprefix(_CLIENT)
+    host, colon, port = where.rpartition(":")
+    if not colon:
+        return ""
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            f"there is no Ray cluster at {address}: nobody listens there ({type(error).__name__}). Start one with "
+            "`ray start --head`, or see whether the address is right."
+        ) from None
+    return host
+
+
+# What follows runs in a worker of Ray.
+
+
+def _do(job: bytes, payload: list[Any], head: list[Any]) -> Reply:
+    import ray
+
+    return site.played(pickle.loads(job), lambda: ray.get(payload[0]), lambda: ray.get(head[0]))

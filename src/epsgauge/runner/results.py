@@ -1,0 +1,232 @@
+"""What jobs give, each model once: handed out a few at a time, and tried again where a process died."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from epsgauge.errors import EpsgaugeError
+from epsgauge.runner.crew import Crew, JobLost
+from epsgauge.runner.executors import crew_for
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.same import checked, nothing
+
+T = TypeVar("T")
+
+DIED_TWICE = "its worker process died twice (killed, out of memory or crashed)"
+_DEATHS = 2  # of a worker that trains one model and nothing else
+_VANISHED = 5  # times that a job may lose its machine: those are taken away, or restarted, for reasons of their own
+VANISHED = f"its machine was lost {_VANISHED} times (taken away, restarted or out of memory)"
+_LOST_IN_A_ROW = 8  # models, after which no other is expected to fare better
+_MOMENT = 0.25  # seconds that a job of models which go together is to take
+_MOST_TOGETHER = 500
+_POLL_SECONDS = 1.0  # how often code is looked at while nothing comes
+
+
+def single(crew: Crew, job: Callable[..., list[T]], *args: Any) -> T:
+    """What one job gives. The plan's code is imported where models are trained, and nowhere else."""
+    for _ in range(_VANISHED):
+        try:
+            found = _submitted(crew, job, *args).result()[0]
+        except (BrokenExecutor, JobLost) as error:
+            if getattr(error, "vanished", False):
+                continue
+            break
+        crew.sources.check()
+        return found
+    raise EpsgaugeError(
+        "a worker process died while it read the plan's code and data: it was killed, crashed or ran out of memory."
+    )
+
+
+def _submitted(
+    crew: Crew, job: Callable[..., list[T]], *args: Any, indices: list[int] | None = None
+) -> Future[list[T]]:
+    """The job with the checks of the process that does it."""
+    return crew.submit(checked, crew.expected, job, *args, indices=indices)
+
+
+def confirm(crew: Crew) -> None:
+    """Look at the data a last time. Nobody can say which worker takes which job: one for each is the best there is."""
+    crew.expected = replace(crew.expected, at_the_end=True)
+    wait_for = [_submitted(crew, nothing) for _ in range(max(1, crew.in_flight // 2))]
+    for future in wait_for:
+        with suppress(BrokenExecutor, JobLost):
+            future.result()
+
+
+def apart(plan: Plan, job: Callable[..., list[T]], crew: Crew | None = None) -> T:
+    """What one job gives in a worker process of its own; where `crew` works, if there is one."""
+    own = crew_for(plan, None, 1) if crew is None else crew.apart()
+    try:
+        return single(own, job)
+    finally:
+        own.leave(at_once=True)
+
+
+def results(
+    crew: Crew,
+    job: Callable[..., list[T]],
+    args: Sequence[Any],
+    batches: Sequence[list[int]],
+    lost: Callable[[int, str], T],
+    waiting: Callable[[], None] = lambda: None,
+) -> Iterator[T]:
+    """What `job(plan, *args, indices)` gives for each batch of indices, in the order in which they are done.
+
+    When a worker dies, the models that were in flight are tried again alone; `lost` makes the result of one that kills
+    its worker twice or takes too long. A result is given only if the code is what it was when the crew was made.
+    `waiting` is called now and then while there is none.
+    """
+    left, flying = _Left(batches, bundle=crew.bundle), dict[Future[list[T]], list[int]]()
+    deaths, row = _Deaths(), _Row()
+    while left or flying:
+        suspects: list[list[int]] = []
+        while left and len(flying) < crew.in_flight and not suspects:
+            indices = left.next(crew.in_flight)
+            try:
+                flying[_submitted(crew, job, *args, indices=indices)] = indices
+            except BrokenExecutor:
+                suspects.append(indices)
+        done = wait(flying, _POLL_SECONDS, FIRST_COMPLETED).done if flying else set()
+        if not done:
+            crew.sources.check()
+            waiting()
+        for future in done:
+            indices = flying.pop(future)
+            try:
+                found = future.result()
+            except BrokenExecutor:
+                suspects.append(indices)
+            except JobLost as error:
+                why = deaths.why_given_up(indices, error)
+                if why is None:
+                    left.again(deaths.again(indices, error))
+                    continue
+                yield from _unchanged(crew, [lost(indices[0], why)])
+                row.add(died=True)
+            else:
+                row.add(died=False)
+                left.done(len(found))
+                yield from _unchanged(crew, found)
+        if not suspects:
+            continue
+        suspects += flying.values()
+        flying.clear()
+        late = crew.late()
+        crew.replace(alone=True)
+        if any(tuple(batch) in late for batch in suspects):  # it is known whose fault it was
+            left.again(batch for batch in suspects if tuple(batch) not in late)
+            suspects = [batch for batch in suspects if tuple(batch) in late]
+        for index in sorted(index for batch in suspects for index in batch):
+            found, died = _alone(crew, job, args, index, lost, late)
+            yield from _unchanged(crew, found)
+            row.add(died=died)
+        crew.replace(alone=False)
+
+
+class _Left:
+    """Batches that are still to be handed out. Where a job costs a message, models that take no time go together."""
+
+    def __init__(self, batches: Iterable[list[int]], *, bundle: int | None) -> None:
+        self._batches, self._again = deque(batches), deque[list[int]]()
+        self._bundle, self._done = bundle, 0
+        self._since = time.monotonic()
+
+    def __bool__(self) -> bool:
+        return bool(self._batches or self._again)
+
+    def next(self, in_flight: int) -> list[int]:
+        if self._again:
+            return self._again.popleft()
+        batch = self._batches.popleft()
+        room = self._together(in_flight) if len(batch) == 1 else 0
+        while len(batch) < room and self._batches and len(self._batches[0]) == 1:
+            batch = [*batch, *self._batches.popleft()]
+        return batch
+
+    def again(self, batches: Iterable[list[int]]) -> None:
+        """First, and as they are."""
+        self._again.extend(batches)
+
+    def done(self, models: int) -> None:
+        self._since = self._since if self._done else time.monotonic()  # the first waits for processes to start
+        self._done += models
+
+    def _together(self, in_flight: int) -> int:
+        """So many models as one job does in a moment, but no more than are left for each."""
+        if self._bundle is not None:
+            return self._bundle
+        if self._done < in_flight:
+            return 1
+        seconds = (time.monotonic() - self._since) / self._done * in_flight / 2  # of one model in one process
+        return max(1, min(int(_MOMENT / max(seconds, 1e-6)), len(self._batches) // in_flight, _MOST_TOGETHER))
+
+
+class _Deaths:
+    """How often jobs lost their process or their machine."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[tuple[tuple[int, ...], bool]] = Counter()
+
+    def why_given_up(self, indices: list[int], error: JobLost) -> str | None:
+        """Why a model is not tried again; None where it is."""
+        self._seen[tuple(indices), error.vanished] += 1
+        if len(indices) > 1:
+            return None
+        if error.why is not None:
+            return error.why
+        enough = self._seen[tuple(indices), error.vanished] >= (_VANISHED if error.vanished else _DEATHS)
+        return (VANISHED if error.vanished else DIED_TWICE) if enough else None
+
+    def again(self, indices: list[int], error: JobLost) -> list[list[int]]:
+        """Models of a group that may be to blame are tried one by one."""
+        together = error.vanished and self._seen[tuple(indices), True] < _VANISHED
+        return [indices] if together else [[index] for index in indices]
+
+
+class _Row:
+    """How many models in a row were lost; too many of them end the run."""
+
+    def __init__(self) -> None:
+        self._lost = 0
+
+    def add(self, *, died: bool) -> None:
+        self._lost = self._lost + 1 if died else 0
+        if self._lost == _LOST_IN_A_ROW:
+            raise EpsgaugeError(
+                f"the worker processes of {_LOST_IN_A_ROW} models in a row died. Is there enough memory, and time "
+                "where execution.timeout is set? What is done is kept: run it again with fewer workers, or see "
+                "`epsgauge check --try`."
+            )
+
+
+def _unchanged(crew: Crew, found: list[T]) -> Iterator[T]:
+    for each in found:
+        crew.sources.check()  # whoever stores the one before may take a while
+        yield each
+
+
+def _alone(
+    crew: Crew,
+    job: Callable[..., list[T]],
+    args: Sequence[Any],
+    index: int,
+    lost: Callable[[int, str], T],
+    late: dict[tuple[int, ...], str],
+) -> tuple[list[T], bool]:
+    """The result of one model in a list, and whether its worker died each time; once is enough if it took too long."""
+    for _ in range(_DEATHS):
+        if (index,) in late:
+            return [lost(index, late[index,])], True
+        try:
+            return _submitted(crew, job, *args, indices=[index]).result(), False
+        except BrokenExecutor:
+            late = crew.late()
+            crew.replace(alone=True)
+    return [lost(index, late.get((index,), DIED_TWICE))], True
