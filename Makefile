@@ -26,7 +26,9 @@ types: $(VENV)/installed
 imports: $(VENV)/installed
 	$(BIN)/lint-imports
 
+# Tests start hundreds of processes: what they import is compiled once
 tests: $(VENV)/installed
+	$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The documentation as a site in build/docs; a warning is an error, also one of a page that an earlier build has read
