@@ -1,8 +1,8 @@
 """How long a full rerun of the paper takes on 8, 64 and 512 GPUs: a simulation with overheads that are measured here.
 
-The paper trained 6,666 models in roughly 10,000 GPU hours: six settings with 1000, 100, 10 and 1 models, 1.5 hours each.
-How much training times vary, how long a worker takes to start and what a job costs the driver are measured first, on a
-Dask cluster of this machine. That a GPU is lost once in 1,000 hours is assumed.
+The paper trained 6,666 models in roughly 10,000 GPU hours: six settings with 1000, 100, 10 and 1 models, each of which
+took 1.5 hours. How much training times vary, how long a worker takes to start and what a job costs the driver are
+measured first, on a Dask cluster of this machine. That a GPU is lost once in 1,000 hours is assumed.
 
 python benchmarks/rerun.py
 """
@@ -10,10 +10,10 @@ python benchmarks/rerun.py
 from __future__ import annotations
 
 import heapq
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from scale import DaskCluster, efficiency, timed
@@ -38,12 +38,16 @@ class Measured:
 
 def measured() -> Measured:
     """From real trainings on a cluster of two workers, and from jobs that take no time."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as logs, DaskCluster(logs, 2) as cluster:
+    with (
+        TemporaryDirectory() as folder,
+        TemporaryDirectory() as logs,
+        DaskCluster(logs, 2) as cluster,
+    ):
         where = {"executor": eg.Dask(cluster.address)}
-        trainer = {"use": "dpsgd", "model": "mlp", "epochs": 20, "batch_size": 50, "noise_multiplier": 1.0}
-        trainer |= {"engine": "plain"}
+        trainer = {"use": "dpsgd", "model": "mlp", "epochs": 4, "batch_size": 50, "noise_multiplier": 1.0}
+        trainer |= {"engine": "opacus"}
         game = {"train_size": 500, "reference_size": 100, "control_models": 0}
-        plan = eg.Plan(name="spread", n_models=60, data="digits", trainer=trainer, game=game, probe=False)
+        plan = eg.Plan(name="spread", n_models=40, data="digits", trainer=trainer, game=game, probe=False)
         begun = time.perf_counter()
         firsts: list[float] = []
 
@@ -87,32 +91,38 @@ def simulated(gpus: int, jobs: list[int], found: Measured, rng: np.random.Genera
     return {"hours": at, "busy": busy, "lost": lost, "idle": idle, "driver": models * found.driver, "gpus": gpus}
 
 
+TRAINING = "the trainings themselves"
+
+
 def said(rows: list[dict[str, float]]) -> str:
+    """Days, the share of the GPUs' time that models take, and where most of the rest goes."""
     mean = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
     whole = mean["hours"] * mean["gpus"]
-    parts = {
-        "the trainings themselves": mean["busy"] / whole,
-        "GPUs that wait for the last models of a plan": mean["idle"] / whole,
+    useful = mean["busy"] / whole
+    others = {
+        "GPUs that wait for a plan's last models": mean["idle"] / whole,
         "work that lost GPUs had done": mean["lost"] / whole,
         "the driver": mean["driver"] / mean["hours"],
     }
-    worst = max((name for name in parts if name != "the trainings themselves"), key=lambda name: parts[name])
-    bottleneck = worst if parts["the trainings themselves"] < 0.9 else "the trainings themselves"
-    return (
-        f"{mean['hours'] / 24:>8.1f}{parts['the trainings themselves']:>12.3f}{parts[worst]:>10.3f}   {worst:<46}{bottleneck}"
-    )
+    worst = max(others, key=lambda name: others[name])
+    bottleneck = TRAINING if useful > 0.9 else worst
+    return f"{mean['hours'] / 24:>8.1f}{useful:>12.3f}{others[worst]:>8.3f}  {worst:<42}{bottleneck}"
 
 
 def main() -> None:
     found = measured()
-    print(f"measured: training times vary by {found.spread:.1%}; a worker starts in {found.start * 3600:.1f} s; a job costs")
-    print(f"the driver {found.driver * 3.6e6:.1f} ms of CPU. Assumed: a GPU is lost once in {LOST_EVERY:g} hours.\n")
-    print(f"{'GPUs':>5} {'plans':<20}{'days':>8}{'efficiency':>12}{'next':>10}   {'which is':<46}bottleneck")
+    print(
+        f"measured: training times vary by {found.spread:.1%}; a worker's first model begins after "
+        f"{found.start * 3600:.1f} s; a job costs the driver {found.driver * 3.6e6:.1f} ms of CPU.\n"
+        f"assumed: a GPU is lost once in {LOST_EVERY:g} hours.\n"
+    )
+    print(f"{'GPUs':>5} {'plans':<20}{'days':>8}{'efficiency':>12}{'next':>8}  {'which is':<42}bottleneck")
     plans = [n for n in SIZES for _ in range(SETTINGS)]
     for gpus in GPUS:
         for name, jobs in (("one after another", plans), ("all at once", [sum(plans)])):
             rng = np.random.default_rng(gpus)
-            print(f"{gpus:>5} {name:<20}{said([simulated(gpus, jobs, found, rng) for _ in range(REPEATS)])}", flush=True)
+            rows = [simulated(gpus, jobs, found, rng) for _ in range(REPEATS)]
+            print(f"{gpus:>5} {name:<20}{said(rows)}", flush=True)
 
 
 if __name__ == "__main__":

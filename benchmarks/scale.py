@@ -13,7 +13,8 @@ import pickle
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,11 +94,11 @@ def rate(watch: Times) -> tuple[float, float, float]:
     return n / (t1 - t0), 1e3 * (cpu1 - cpu0) / n, (rss1 - rss0) / n
 
 
-def efficiency(watch: Times, seconds: float) -> tuple[float, float]:
+def efficiency(watch: Times, seconds: float, workers: int = WORKERS) -> tuple[float, float]:
     """The time that models took over the time that workers had, and CPU milliseconds of the driver for each model."""
-    first = next(each for each in watch.seen if each[3] >= 2 * WORKERS)  # those before wait for processes to start
+    first = next(each for each in watch.seen if each[3] >= 2 * workers)  # those before wait for processes to start
     (t0, cpu0, _, n0), (t1, cpu1, _, n1) = first, watch.seen[-1]
-    return seconds * (n1 - n0) / (WORKERS * (t1 - t0)), 1e3 * (cpu1 - cpu0) / (n1 - n0)
+    return seconds * (n1 - n0) / (workers * (t1 - t0)), 1e3 * (cpu1 - cpu0) / (n1 - n0)
 
 
 def bytes_of_a_job(where: dict) -> str:
@@ -112,6 +113,43 @@ def bytes_of_a_job(where: dict) -> str:
         crew.leave(at_once=True)
 
 
+@contextmanager
+def places(only: str | None, workers: int) -> Iterator[dict[str, dict]]:
+    """Where models can be trained, each with so many workers."""
+    with ExitStack() as stack:
+        found: dict[str, dict] = {"loky": {"workers": workers}}
+        if only != "ray":
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            found["dask"] = {"executor": eg.Dask(stack.enter_context(DaskCluster(folder, workers)).address)}
+        if only != "dask":
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            found["ray"] = {"executor": eg.Ray(stack.enter_context(RayCluster(folder, workers)).address)}
+        yield found
+
+
+def compare_rates(there: dict[str, dict], sizes: list[int]) -> None:
+    print(f"models that take no time, {WORKERS} workers; the load of this machine is {os.getloadavg()[0]:.1f}")
+    print(f"{'':6}{'models':>8}{'models/s':>10}{'of loky':>9}{'driver CPU, ms':>16}{'bytes grown':>13}")
+    for size in sizes:
+        first = None
+        for name, where in there.items():
+            speed, cpu, grown = rate(timed(size, 0.0, where))
+            first = first or speed
+            print(f"{name:6}{size:>8}{speed:>10.0f}{speed / first:>9.2f}{cpu:>16.2f}{grown:>13.0f}", flush=True)
+    print()
+    for name, where in there.items():
+        print(f"{name:6}{bytes_of_a_job(where)}")
+
+
+def compare_efficiency(there: dict[str, dict], workers: int) -> None:
+    for seconds, n in ((0.1, 100 * workers), (1.0, 20 * workers)):
+        first = None
+        for name, where in there.items():
+            found, cpu = efficiency(timed(n, seconds, where), seconds, workers)
+            first = first or found
+            print(f"{name:6}{workers:>8}{seconds:>9}{found:>12.3f}{found / first:>9.2f}{cpu:>16.2f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="1e3 models alone")
@@ -119,33 +157,13 @@ def main() -> None:
     parser.add_argument("--only", choices=["dask", "ray"], help="beside worker processes")
     args = parser.parse_args()
     sizes = [1000] if args.short else [1000, 10_000, *([100_000] if args.long else [])]
-    with ExitStack() as stack:
-        places: dict[str, dict] = {"loky": {"workers": WORKERS}}
-        if args.only != "ray":
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            places["dask"] = {"executor": eg.Dask(stack.enter_context(DaskCluster(folder, WORKERS)).address)}
-        if args.only != "dask":
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            places["ray"] = {"executor": eg.Ray(stack.enter_context(RayCluster(folder, WORKERS)).address)}
-        print(f"models that take no time, {WORKERS} workers; the load of this machine is {os.getloadavg()[0]:.1f}")
-        print(f"{'':6}{'models':>8}{'models/s':>10}{'of loky':>9}{'driver CPU, ms':>16}{'bytes grown':>13}")
-        for size in sizes:
-            first = None
-            for name, where in places.items():
-                speed, cpu, grown = rate(timed(size, 0.0, where))
-                first = first or speed
-                print(f"{name:6}{size:>8}{speed:>10.0f}{speed / first:>9.2f}{cpu:>16.2f}{grown:>13.0f}", flush=True)
-        print("\nefficiency: the time that models take, over the time that workers had")
-        print(f"{'':6}{'seconds':>8}{'models':>8}{'efficiency':>12}{'of loky':>9}{'driver CPU, ms':>16}")
-        for seconds, n in ((0.1, 200), (1.0, 40)):
-            first = None
-            for name, where in places.items():
-                found, cpu = efficiency(timed(n, seconds, where), seconds)
-                first = first or found
-                print(f"{name:6}{seconds:>8}{n:>8}{found:>12.3f}{found / first:>9.2f}{cpu:>16.2f}", flush=True)
-        print()
-        for name, where in places.items():
-            print(f"{name:6}{bytes_of_a_job(where)}")
+    with places(args.only, WORKERS) as there:
+        compare_rates(there, sizes)
+    print("\nefficiency: the time that models take, over the time that workers had")
+    print(f"{'':6}{'workers':>8}{'seconds':>9}{'efficiency':>12}{'of loky':>9}{'driver CPU, ms':>16}")
+    for workers in (1, 2):
+        with places(args.only, workers) as there:
+            compare_efficiency(there, workers)
 
 
 if __name__ == "__main__":
