@@ -16,11 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from scale import DaskCluster, efficiency, timed
+from scale import DaskCluster
 
 import epsgauge as eg
-from epsgauge.runner.progress import Watch
-from epsgauge.runner.store import FILE, Store
+from epsgauge.games.signals import Outcome
+from epsgauge.runner.progress import Progress, Watch
 
 SETTINGS, SIZES, GPU_HOURS = 6, (1000, 100, 10, 1), 10_000.0
 HOURS = GPU_HOURS / (SETTINGS * sum(SIZES))  # of one model
@@ -36,31 +36,37 @@ class Measured:
     driver: float  # hours of the driver's CPU for one job
 
 
+class Seen(Watch):
+    """When each model was done, the CPU seconds that the driver had used by then, and how long the model took."""
+
+    def __init__(self) -> None:
+        self.begun = time.perf_counter()
+        self.rows: list[tuple[float, float, float]] = []
+
+    def finished_one(self, outcome: Outcome, progress: Progress) -> None:
+        self.rows.append((time.perf_counter() - self.begun, time.process_time(), outcome.seconds))
+
+
 def measured() -> Measured:
-    """From real trainings on a cluster of two workers, and from jobs that take no time."""
-    with (
-        TemporaryDirectory() as folder,
-        TemporaryDirectory() as logs,
-        DaskCluster(logs, 2) as cluster,
-    ):
-        where = {"executor": eg.Dask(cluster.address)}
-        trainer = {"use": "dpsgd", "model": "mlp", "epochs": 4, "batch_size": 50, "noise_multiplier": 1.0}
-        trainer |= {"engine": "opacus"}
-        game = {"train_size": 500, "reference_size": 100, "control_models": 0}
-        plan = eg.Plan(name="spread", n_models=40, data="digits", trainer=trainer, game=game, probe=False)
-        begun = time.perf_counter()
-        firsts: list[float] = []
-
-        class First(Watch):
-            def finished_one(self, outcome, progress) -> None:
-                firsts.append(time.perf_counter() - begun - outcome.seconds)
-
-        run = eg.run(plan, out=Path(folder, "run"), watch=First(), **where)
-        with Store.read(run.path / FILE) as store:
-            seconds = [row[0] for row in store._database.query("SELECT seconds FROM models")]
-        _, driver = efficiency(timed(40, 1.0, where), 1.0)
-    middle = np.sort(seconds)[: -max(1, len(seconds) // 20)]  # the first models of workers wait for imports
-    return Measured(float(np.std(middle) / np.mean(middle)), firsts[0] / 3600, driver / 3.6e6)
+    """From real trainings on a cluster of two workers."""
+    trainer = {
+        "use": "dpsgd",
+        "model": "mlp",
+        "epochs": 4,
+        "batch_size": 50,
+        "noise_multiplier": 1.0,
+        "engine": "opacus",
+    }
+    game = {"train_size": 500, "reference_size": 100, "control_models": 0}
+    plan = eg.Plan(name="spread", n_models=40, data="digits", trainer=trainer, game=game, probe=False)
+    watch = Seen()
+    with TemporaryDirectory() as folder, TemporaryDirectory() as logs, DaskCluster(logs, 2) as cluster:
+        watch.begun = time.perf_counter()
+        eg.run(plan, out=Path(folder, "run"), watch=watch, executor=eg.Dask(cluster.address))
+    done, cpu, seconds = np.array(watch.rows).T
+    usual = seconds[4:]  # the first models of a process wait for imports
+    driver = (cpu[-1] - cpu[4]) / (len(cpu) - 5)
+    return Measured(float(usual.std() / usual.mean()), (done[0] - seconds[0]) / 3600, driver / 3600)
 
 
 def simulated(gpus: int, jobs: list[int], found: Measured, rng: np.random.Generator) -> dict[str, float]:
