@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from tiny_runs import small_plan
 
@@ -83,7 +84,7 @@ def test_kinds_are_those_of_a_plain_list_however_models_come():
             }
     known = entries[machines.KINDS]
     assert {i: known[kind] for i, kind in kinds_of(entries.get, sorted(twin)).items()} == twin
-    counts = {m.record["CPU"]: m.n_models for m in machines.machines(entries.get, twin)}
+    counts = {m.record["CPU"]: m.n_models for m in machines.machines(entries.get, np.array(sorted(twin)))}
     assert counts == {name: sum(record["CPU"] == name for record in twin.values()) for name in "ABC"}
 
 

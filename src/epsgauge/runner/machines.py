@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsgauge.runner.provenance import apart
+from epsgauge.stats.arrays import Ints
 
 KINDS = "machines"  # the entry that lists the records of all kinds, in the order in which they came
 _TOGETHER = 1000  # models whose kinds are kept in one entry
@@ -64,11 +65,11 @@ def kinds_of(get: Callable[[str], Any], models: Iterable[int]) -> dict[int, int]
     return found
 
 
-def machines(get: Callable[[str], Any], models: Iterable[int]) -> tuple[Machine, ...]:
+def machines(get: Callable[[str], Any], models: Ints) -> tuple[Machine, ...]:
     """Those of a run with so many of its models each; none where an earlier version made it."""
     kinds = get(KINDS) or []
-    count = Counter(kinds_of(get, models).values()) if len(kinds) > 1 else Counter({0: sum(1 for _ in models)})
-    return tuple(Machine(record, count[kind]) for kind, record in enumerate(kinds))
+    count = Counter(kinds_of(get, models.tolist()).values()) if len(kinds) > 1 else {0: len(models)}
+    return tuple(Machine(record, count.get(kind, 0)) for kind, record in enumerate(kinds))
 
 
 def mixed(found: Sequence[Machine], sessions: Sequence[Mapping[str, Any]]) -> list[str]:

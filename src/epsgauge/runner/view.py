@@ -76,7 +76,7 @@ class Run(Displayed):
             sessions = store.get("sessions") or [{}]
             declarations = store.declarations()
             done = store.indices("done")
-            trained_on = machines(store.get, done.tolist())
+            trained_on = machines(store.get, done)
             declared = _settings(store, declarations)
             plan = stored_plan(store, declared)
             return cls(
