@@ -36,6 +36,7 @@ PUBLIC = [
     "estimate",
     "estimate_delta",
     "estimate_mu",
+    "import_scores",
     "intervals",
     "largest_eps",
     "probe",

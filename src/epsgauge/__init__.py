@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from epsgauge.runner.run import run
     from epsgauge.runner.verify import verify
     from epsgauge.runner.view import Run
+    from epsgauge.scores.importers.table import import_scores
     from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
     from epsgauge.scores.table import Scores
     from epsgauge.stats.interval import Interval
@@ -59,6 +60,7 @@ _HOME = {
     "estimate": "epsgauge.stats.posterior",
     "estimate_delta": "epsgauge.stats.posterior",
     "estimate_mu": "epsgauge.stats.posterior",
+    "import_scores": "epsgauge.scores.importers.table",
     "intervals": "epsgauge.methods.intervals",
     "largest_eps": "epsgauge.stats.sizing",
     "probe": "epsgauge.probing.probe",
@@ -95,6 +97,7 @@ __all__ = [
     "estimate",
     "estimate_delta",
     "estimate_mu",
+    "import_scores",
     "intervals",
     "largest_eps",
     "probe",
