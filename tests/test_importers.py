@@ -158,7 +158,7 @@ def test_what_must_be_said():
         imported("leakpro", models="independent")
     with pytest.raises(eg.InvalidInput, match=r"tool must be one of jax-privacy.*Did you mean"):
         eg.import_scores(held, tool="leak-pro", adjacency="add-remove")
-    with pytest.raises(eg.InvalidInput, match='adjacency must be "substitute"'):
+    with pytest.raises(eg.InvalidInput, match='adjacency must be "substitute", "add-remove" or'):
         eg.import_scores(held, tool="jax-privacy", adjacency="zero-out", models="one")
 
 

@@ -52,7 +52,9 @@ Tool = Annotated[
 
 def scores(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, .npz or .parquet with bit and score; - is stdin.")],
-    adjacency: Annotated[str | None, typer.Option(help="substitute or add-remove, if the file does not say.")] = None,
+    adjacency: Annotated[
+        str | None, typer.Option(help="substitute, add-remove or label-only, if the file does not say.")
+    ] = None,
     bits: Annotated[
         str | None, typer.Option(help="coins, dealt or unknown: where the bits come from, if the file does not say.")
     ] = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from epsgauge.adjacency import Adjacency
 from epsgauge.errors import EpsgaugeError
 from epsgauge.probing.probe import probe
 from epsgauge.probing.result import Probe, Unprobed
@@ -41,9 +42,14 @@ def _probed(plan: Plan, *, claim: bool) -> list[Probe]:
             trainer,
             data,
             delta=audit.delta if audit.claimed_delta is None else audit.claimed_delta,
-            adjacency=audit.claimed_adjacency or plan.game.adjacency,
+            adjacency=_of_records(audit.claimed_adjacency or plan.game.adjacency),
             claimed_eps=audit.claimed_eps if claim else None,
             train_size=plan.game.train_size,
             seed=plan.seed,
         )
     return [found]
+
+
+def _of_records(adjacency: Adjacency) -> Adjacency:
+    """A probe puts whole records in: what holds for these holds for their labels."""
+    return "substitute" if adjacency == "label-only" else adjacency

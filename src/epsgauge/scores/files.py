@@ -45,8 +45,8 @@ def _read(path: str | os.PathLike[str], name: str, passed: Mapping[str, str | No
     said = {key: _agreed(key, passed[key], stated.get(key), name) for key in STATED}
     if said["adjacency"] is None:
         raise InvalidInput(
-            f"{name} does not say its adjacency. Pass adjacency as substitute (one point was replaced) or "
-            f"add-remove (it was in or out), or {kind.HOW}."
+            f"{name} does not say its adjacency. Pass adjacency as substitute (one point was replaced), "
+            f"add-remove (it was in or out) or label-only (its label was changed), or {kind.HOW}."
         )
     columns = with_models(columns, rows, name)
     try:
