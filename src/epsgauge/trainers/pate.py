@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -94,8 +95,7 @@ class Pate(Classifier):
 
     def queries(self, data: Any) -> Column:
         """The features that teachers are asked about; here, they have nothing to do with the data."""
-        given = load(self.public, "public")()
-        features = np.asarray(given[0] if isinstance(given, tuple) else given)
+        features = _public(self.public)
         if len(features) < self.n_queries:
             raise InvalidInput(
                 f"public must have n_queries = {self.n_queries} points, but {self.public} has {len(features)}."
@@ -136,6 +136,12 @@ class Constant:
 
     def predict_proba(self, x: Column) -> Floats:
         return np.ones((len(x), 1))
+
+
+@lru_cache(maxsize=1)
+def _public(reference: str) -> Column:
+    given = load(reference, "public")()
+    return np.asarray(given[0] if isinstance(given, tuple) else given)
 
 
 def _rows(x: Column) -> Column:
