@@ -25,6 +25,7 @@ OTHER_NAMES = (
     "scores/rules.py",
     "scores/search.py",
     "runner/parts.py",
+    "trainers/pate.py",
     "bounds/",
 )
 
