@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
     from epsgauge.methods.intervals import intervals
     from epsgauge.methods.method import Method
+    from epsgauge.probing.intrinsic import Intrinsic, intrinsic
     from epsgauge.probing.probe import probe
     from epsgauge.probing.result import Probe
     from epsgauge.reporting.report import report
@@ -40,6 +41,7 @@ _HOME = {
     "EpsgaugeError": "epsgauge.errors",
     "Given": "epsgauge.scores.rules",
     "Interval": "epsgauge.stats.interval",
+    "Intrinsic": "epsgauge.probing.intrinsic",
     "InvalidInput": "epsgauge.errors",
     "KnownPrivacy": "epsgauge.mechanisms.privacy",
     "Method": "epsgauge.methods.method",
@@ -62,6 +64,7 @@ _HOME = {
     "estimate_mu": "epsgauge.stats.posterior",
     "import_scores": "epsgauge.scores.importers.table",
     "intervals": "epsgauge.methods.intervals",
+    "intrinsic": "epsgauge.probing.intrinsic",
     "largest_eps": "epsgauge.stats.sizing",
     "probe": "epsgauge.probing.probe",
     "report": "epsgauge.reporting.report",
@@ -77,6 +80,7 @@ __all__ = [
     "EpsgaugeError",
     "Given",
     "Interval",
+    "Intrinsic",
     "InvalidInput",
     "KnownPrivacy",
     "Method",
@@ -99,6 +103,7 @@ __all__ = [
     "estimate_mu",
     "import_scores",
     "intervals",
+    "intrinsic",
     "largest_eps",
     "probe",
     "report",
