@@ -139,7 +139,7 @@ def broken(tmp_path):
         "attack_result_average.npz": ("privacy-meter", "mixes the rows of several models"),
         "empty": ("privacy-meter", "must have files attack_result_<model>.npz"),
         "missing.json": ("leakpro", "there is no file"),
-        "scores.txt": ("leakpro", "must be a .npz, a .json or a .csv file"),
+        "scores.txt": ("leakpro", "must be a .npz, a .json or a .csv file, but is none of these. Give an MIAResult"),
     }
 
 

@@ -24,6 +24,6 @@ class JaxPrivacy(Importer):
     def columns(self, source: Source) -> dict[str, Any]:
         given = source.given
         if source.path is None and hasattr(given, "_in_canary_scores"):  # the auditor keeps them in their order
-            source = Source({name: getattr(given, f"_{name}", None) for name in NAMES})
+            source = Source({name: getattr(given, f"_{name}", None) for name in NAMES}, self.wants)
         held = source.fields(NAMES)
         return in_out(held[NAMES[0]], held[NAMES[1]], NAMES)

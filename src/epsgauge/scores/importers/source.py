@@ -27,9 +27,10 @@ NO_PICKLE = (
 
 @dataclass(frozen=True)
 class Source:
-    """`given` is the object, or the path of a file or folder."""
+    """`given` is the object, or the path of a file or folder; `wants` says in words what it should be."""
 
     given: Any
+    wants: str
 
     @property
     def path(self) -> Path | None:
@@ -50,7 +51,7 @@ class Source:
 
     def part(self, name: str) -> Source:
         """A file or folder in this folder."""
-        return Source((self.path or Path()) / name)
+        return Source((self.path or Path()) / name, self.wants)
 
     def fields(self, wanted: Collection[str], needed: Collection[str] | None = None) -> dict[str, Any]:
         """Those of the `wanted` that there are, and all that are `needed`: all of them, unless it is said."""
@@ -58,20 +59,30 @@ class Source:
         if self.path is not None:
             return self._of_file(self.path, wanted, needed)
         if isinstance(self.given, Mapping):
-            return _chosen(self.given, wanted, needed, self.name)
+            return self._chosen(self.given, wanted, needed)
         held = {key: getattr(self.given, key, None) for key in wanted}
-        return _chosen({key: value for key, value in held.items() if value is not None}, wanted, needed, self.name)
+        return self._chosen({key: value for key, value in held.items() if value is not None}, wanted, needed)
 
     def _of_file(self, path: Path, wanted: Collection[str], needed: Collection[str]) -> dict[str, Any]:
         suffix = path.suffix.lower()
         if suffix in PICKLES:
             raise InvalidInput(f"{self.name} {NO_PICKLE}")
         if suffix not in (".npz", ".json", ".csv"):
-            raise InvalidInput(f"{self.name} must be a .npz, a .json or a .csv file, but is none of these.")
+            raise InvalidInput(
+                f"{self.name} must be a .npz, a .json or a .csv file, but is none of these. Give {self.wants}."
+            )
         raw = raw_bytes(path, self.name)
         if suffix == ".npz":
             return arrays(raw, self.name, wanted, needed)
-        return _chosen(_json(raw, self.name) if suffix == ".json" else _csv(raw, self.name), wanted, needed, self.name)
+        return self._chosen(_json(raw, self.name) if suffix == ".json" else _csv(raw, self.name), wanted, needed)
+
+    def _chosen(self, held: Mapping[str, Any], wanted: Collection[str], needed: Collection[str]) -> dict[str, Any]:
+        for key in needed:
+            if key not in held:
+                known = ", ".join(map(str, list(held)[:20])) or "none of what is read"
+                guess = nearest(key, map(str, held))
+                raise InvalidInput(f"{self.name} must have {key}, but has: {known}.{guess} Give {self.wants}.")
+        return {key: held[key] for key in wanted if key in held}
 
     def dataset(self, column: str) -> Any:
         """One column of a folder that `save_to_disk` of Hugging Face's datasets wrote."""
@@ -115,14 +126,6 @@ def in_out(ins: Any, outs: Any, names: tuple[str, str]) -> dict[str, Any]:
 
     table = Scores.from_in_out(flat(ins, names[0]), flat(outs, names[1]), adjacency="add-remove")
     return {"bit": table.bit, "score": table.score}
-
-
-def _chosen(held: Mapping[str, Any], wanted: Collection[str], needed: Collection[str], name: str) -> dict[str, Any]:
-    for key in needed:
-        if key not in held:
-            known = ", ".join(map(str, list(held)[:20])) or "none"
-            raise InvalidInput(f"{name} must have {key}, but has: {known}.{nearest(key, map(str, held))}")
-    return {key: held[key] for key in wanted if key in held}
 
 
 def _json(raw: bytes, name: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def import_scores(
         raise InvalidInput(f"tool must be one of {', '.join(IMPORTERS)}, but got {tool!r}.{nearest(tool, IMPORTERS)}")
     wanted, said = checked(adjacency), checked_bits(bits)
     rows = None if models is None else checked_models(models)
-    given = Source(source)
+    given = Source(source, importer.wants)
     columns = importer.columns(given)
     lengths = {key: len(column) for key, column in columns.items()}
     if len(set(lengths.values())) > 1:
