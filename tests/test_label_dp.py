@@ -264,3 +264,5 @@ def test_no_curve_of_dpsgd_judges_labels(tmp_path):
     assert audit.claim.adjacency == "label-only"
     assert audit.privacy is None
     assert not any(row.method == "curve" for row in audit.rows)
+    with pytest.raises(eg.InvalidInput, match="this game is label-only: a label may move an update less"):
+        eg.audit(run, rule="given", threshold=0.0, delta=1e-5, verdict_method="curve")
