@@ -2,11 +2,13 @@
 
 import dataclasses
 import re
+import shlex
 import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
-from command_line import process
+from command_line import process, told
 
 import epsgauge as eg
 from epsgauge.cli.main import app
@@ -82,6 +84,47 @@ def test_every_command_is_in_the_table():
     have = {c.name or c.callback.__name__ for c in app.registered_commands}
     have |= {group.name or group.typer_instance.info.name for group in app.registered_groups}
     assert set(named) == have
+
+
+# The page on other systems
+
+SYSTEMS = re.findall(
+    r"^\| ([^|]+) \| [^|]+ \| [^|]+ \| `epsgauge ([^`]+)` \|$", (DOCS / "systems.md").read_text(), re.M
+)
+PEERS = [
+    "privacy-estimates",
+    "jax_privacy",
+    "PrivacyGuard",
+    "LeakPro",
+    "SACRO-ML",
+    "opake-auditing",
+    "TF-Privacy",
+    "DP-Auditorium",
+    "DP-Sniper",
+    "Delta-Siege",
+    "StatDP",
+    "Opacus",
+    "dp-recorder",
+    "dpsgd-auditbench",
+    "mia_conversion_satml",
+    "bb-audit-dpsgd",
+    "pategan-audit",
+    "dpmm",
+]
+
+
+def test_every_system_has_a_row_and_every_row_a_command():
+    page = (DOCS / "systems.md").read_text()
+    assert len(SYSTEMS) == len(re.findall(r"^\| (?!system|tool|-)", page, re.MULTILINE))
+    named = " ".join(name for name, _ in SYSTEMS)
+    assert [peer for peer in PEERS if peer not in named] == []
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(command for _, command in SYSTEMS))
+def test_commands_of_other_systems_run(command):
+    with chdir(ROOT):
+        done = told(*shlex.split(command))
+    assert (done.returncode, bool(done.stdout)) == (0, True), done.stderr
 
 
 # The page on Opacus

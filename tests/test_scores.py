@@ -62,7 +62,7 @@ def refused(sentence, make, *args, **kwargs):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"adjacency": "both"}, 'adjacency must be "substitute" or "add-remove", but got \'both\'.'),
+        ({"adjacency": "both"}, 'adjacency must be "substitute", "add-remove" or "label-only", but got \'both\'.'),
         ({"bit": [0, 2, 1]}, "bit must be 0 or 1, but got 2 at index 1."),
         ({"bit": [0, 0.5, 1]}, "bit must be 0 or 1, but got 0.5 at index 1."),
         ({"score": [0, 1, np.nan]}, "score must be finite, but row 2 (the first is 0) has nan."),
@@ -215,10 +215,12 @@ def test_the_adjacency_of_a_file(tmp_path, name):
         path.write_bytes(parquet.render({"bit": np.array([1]), "score": np.array([0.5])}, {"adjacency": "swap"}))
     else:
         np.savez(path, bit=[1], score=[0.5], adjacency="swap")
-    refused(f'{name} must be "substitute" or "add-remove", but got \'swap\'.', Scores.read, path)
+    refused(f'{name} must be "substitute", "add-remove" or "label-only", but got \'swap\'.', Scores.read, path)
     path = written(tmp_path, "bit,score\n1,2\n")
     refused("a.csv does not say its adjacency. Pass adjacency as substitute", Scores.read, path)
-    refused('adjacency must be "substitute" or "add-remove", but got \'x\'.', Scores.read, path, adjacency="x")
+    refused(
+        'adjacency must be "substitute", "add-remove" or "label-only", but got \'x\'.', Scores.read, path, adjacency="x"
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
     from epsgauge.methods.intervals import intervals
     from epsgauge.methods.method import Method
+    from epsgauge.probing.intrinsic import Intrinsic, intrinsic
     from epsgauge.probing.probe import probe
     from epsgauge.probing.result import Probe
     from epsgauge.reporting.report import report
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from epsgauge.runner.run import run
     from epsgauge.runner.verify import verify
     from epsgauge.runner.view import Run
+    from epsgauge.scores.importers.table import import_scores
     from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
     from epsgauge.scores.table import Scores
     from epsgauge.stats.interval import Interval
@@ -44,6 +46,7 @@ _HOME = {
     "EpsgaugeError": "epsgauge.errors",
     "Given": "epsgauge.scores.rules",
     "Interval": "epsgauge.stats.interval",
+    "Intrinsic": "epsgauge.probing.intrinsic",
     "InvalidInput": "epsgauge.errors",
     "KnownPrivacy": "epsgauge.mechanisms.privacy",
     "Method": "epsgauge.methods.method",
@@ -66,7 +69,9 @@ _HOME = {
     "estimate": "epsgauge.stats.posterior",
     "estimate_delta": "epsgauge.stats.posterior",
     "estimate_mu": "epsgauge.stats.posterior",
+    "import_scores": "epsgauge.scores.importers.table",
     "intervals": "epsgauge.methods.intervals",
+    "intrinsic": "epsgauge.probing.intrinsic",
     "largest_eps": "epsgauge.stats.sizing",
     "merge": "epsgauge.runner.merge",
     "probe": "epsgauge.probing.probe",
@@ -84,6 +89,7 @@ __all__ = [
     "EpsgaugeError",
     "Given",
     "Interval",
+    "Intrinsic",
     "InvalidInput",
     "KnownPrivacy",
     "Method",
@@ -106,7 +112,9 @@ __all__ = [
     "estimate",
     "estimate_delta",
     "estimate_mu",
+    "import_scores",
     "intervals",
+    "intrinsic",
     "largest_eps",
     "merge",
     "probe",

@@ -29,7 +29,7 @@ class Margin(Attack):
 
     def sees(self, signals: Signals) -> str:
         one = "z0 only" if signals.sees == "z0" else "z1"
-        both = signals.sees == "pair" and signals.adjacency == "substitute"
+        both = signals.sees == "pair" and signals.adjacency != "add-remove"
         return f"black box: the margin{'s of z0 and z1' if both else f' of {one}'}"
 
 

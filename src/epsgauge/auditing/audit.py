@@ -26,7 +26,7 @@ from epsgauge.declaration import Declaration
 from epsgauge.display import Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
-from epsgauge.mechanisms.privacy import DPSGD, Privacy
+from epsgauge.mechanisms.privacy import DPSGD, Privacy, judged_by_curve
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Facts, Lost, left
@@ -284,7 +284,9 @@ class _Case:
     @property
     def claimed_privacy(self) -> Privacy | None:
         """What the trainer promises; a control promises nothing."""
-        return None if self.run is None or self.run.plan.control else self.run.privacy
+        if self.run is None or self.run.plan.control:
+            return None
+        return judged_by_curve(self.run.privacy, self.run.plan.game.adjacency)
 
     @property
     def basis(self) -> Basis:

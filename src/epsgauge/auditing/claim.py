@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from epsgauge.adjacency import ADJACENCIES, Adjacency, check_implied
+from epsgauge.adjacency import ADJACENCIES, LABEL_DP, Adjacency, check_implied
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.mechanisms.accounting import accountant_eps, substituted
 from epsgauge.mechanisms.privacy import KnownPrivacy, Privacy
@@ -16,6 +16,7 @@ from epsgauge.stats import region
 Source = Literal["stated", "accountant", "known"]
 
 CONTROL = "This is a control run without noise: it shows what the attack can find, not what the pipeline spends."
+_COVERED = "The claim is about replacing a record, which covers a change of its label."
 
 
 @dataclass(frozen=True)
@@ -60,21 +61,21 @@ def promises(
 
     `trained` is False where nothing is known of a trainer: of a table of scores.
     """
+    shown = [a for a in ADJACENCIES if a == adjacency or a != "label-only"]
+    eps: dict[Adjacency, float | None] = dict.fromkeys(shown)
     if control:
-        none: dict[Adjacency, float | None] = dict.fromkeys(ADJACENCIES)
         return Promises(
             NoClaim("of a control run, which has no noise, nothing is promised."),
-            none,
+            eps,
             None,
             settings.delta,
             (CONTROL,),
         )
     source: Source = "known" if isinstance(privacy, KnownPrivacy) else "accountant"
     missing: tuple[str, ...] = ()
-    eps: dict[Adjacency, float | None] = dict.fromkeys(ADJACENCIES)
     try:
         if privacy is not None:
-            eps = {a: accountant_eps(privacy, delta=settings.delta, adjacency=a) for a in ADJACENCIES}
+            eps = {a: accountant_eps(privacy, delta=settings.delta, adjacency=a) for a in shown}
     except MissingExtra as error:
         missing = (f"The accountant's ε is not shown: {error}.",)
     if settings.claimed_adjacency is not None:
@@ -86,6 +87,7 @@ def promises(
     else:
         claim = _computed(privacy, source, eps[adjacency], settings.delta, adjacency)
     notes = (*missing, *([claim.note] if isinstance(claim, Claim) and claim.note else []))
+    notes += (LABEL_DP,) if adjacency == "label-only" else ()
     delta = claim.delta if isinstance(claim, Claim) else settings.delta
     return Promises(claim, eps, None if privacy is None else source, delta, notes)
 
@@ -102,6 +104,8 @@ def stated(settings: AuditSettings, adjacency: Adjacency) -> Claim | NoClaim:
         return NoClaim("the stated ε is infinite: nothing is promised that could be refuted.")
     if settings.claimed_adjacency == adjacency:
         return Claim(eps, delta, adjacency, "stated")
+    if settings.claimed_adjacency == "substitute":
+        return Claim(eps, delta, adjacency, "stated", _COVERED)
     as_eps, as_delta = substituted(eps, delta)
     if as_delta >= 1:
         return NoClaim(
@@ -121,8 +125,8 @@ def _stated_mu(mu: float, settings: AuditSettings, adjacency: Adjacency) -> Clai
         check_implied(settings.claimed_adjacency, adjacency)
     if math.isinf(mu):
         return NoClaim("the stated μ is infinite: nothing is promised that could be refuted.")
-    note = None
-    if settings.claimed_adjacency is not None and settings.claimed_adjacency != adjacency:
+    note = _COVERED if settings.claimed_adjacency == "substitute" and adjacency == "label-only" else None
+    if settings.claimed_adjacency == "add-remove" and adjacency != "add-remove":
         note = (
             f"The stated add-remove claim (μ = {mu:g}) is judged in a game of substitution, where it means 2μ = "
             f"{2 * mu:g}."
@@ -144,8 +148,12 @@ def _computed(
         )
     if eps is None or math.isinf(eps):
         return NoClaim(f"the accountant's ε at δ = {delta:g} is infinite: nothing is promised that could be refuted.")
-    if not isinstance(privacy, KnownPrivacy) or privacy.adjacency == adjacency:
+    if not isinstance(privacy, KnownPrivacy):
+        return Claim(eps, delta, adjacency, source, _COVERED if adjacency == "label-only" else None)
+    if privacy.adjacency == adjacency:
         return Claim(eps, delta, adjacency, source)
+    if privacy.adjacency == "substitute":
+        return Claim(eps, delta, adjacency, source, _COVERED)
     note = (
         f"The mechanism's ε = {privacy.eps:g} is known for {privacy.adjacency}; under {adjacency} it is taken as "
         "(2ε, (1 + e^ε)δ)."

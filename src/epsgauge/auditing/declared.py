@@ -9,6 +9,7 @@ from typing import Any
 from epsgauge.auditing.claim import Claim, stated
 from epsgauge.auditing.setup import Setup
 from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.privacy import judged_by_curve
 from epsgauge.methods.facts import ChosenOn, Facts, Lost
 from epsgauge.methods.table import WATCHED, default_method
 from epsgauge.numbers import level_percent
@@ -68,7 +69,8 @@ def judged_before(run: Run, used: AuditSettings, looks: Looks) -> str | None:
 
 def verdict_method(run: Run, settings: AuditSettings) -> str:
     """The name of the method that a verdict rests on: the one that is set, else the sharpest for such an audit."""
-    m, privacy = run.plan.game.pairs_per_model, None if run.plan.control else run.privacy
+    game, privacy = run.plan.game, None if run.plan.control else run.privacy
+    m, privacy = game.pairs_per_model, judged_by_curve(privacy, game.adjacency)
     return settings.verdict_method or default_method(settings.asked(m, failing=failing(run), privacy=privacy)).name
 
 

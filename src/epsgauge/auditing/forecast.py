@@ -9,7 +9,7 @@ from epsgauge.auditing.advice import Advice, Known, advised, best_attack, known_
 from epsgauge.auditing.claim import Claim, NoClaim, promises
 from epsgauge.data.canaries.table import USUAL
 from epsgauge.games.rehearsal import rounds
-from epsgauge.mechanisms.privacy import DPSGD, Privacy
+from epsgauge.mechanisms.privacy import DPSGD, Privacy, judged_by_curve
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Method
@@ -60,6 +60,7 @@ def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> 
     if privacy is None and run is not None:
         privacy = run.privacy
     found = promises(settings, privacy, plan.game.adjacency, control=plan.control)
+    privacy = judged_by_curve(privacy, plan.game.adjacency)
     stated = settings.claimed_adjacency is not None
     unknown = trial is None and run is None and not plan.trainer.built_in and not stated and not plan.control
     counting = Counting(settings.pooled_guesses, settings.pooled_number)

@@ -10,6 +10,7 @@ from epsgauge.attacks.attack import Attack
 from epsgauge.auditing.setup import Setup
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
+from epsgauge.mechanisms.privacy import judged_by_curve
 from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Choice, Given, Judged, SameData, Split, SplitPairs, judge
@@ -78,7 +79,7 @@ def evidence_of(run: Run, judged: Judged, cut: int, late: Signals | None = None)
     missing = np.setdiff1d(np.arange(run.plan.n_models), np.union1d(run.done, run.failed_models))
     end = float(missing[0]) if len(missing) else math.inf
     end = 0.0 if isinstance(judged.choice, Split) and end < cut else end
-    return Evidence(judged, failed, failed_apart, end, run.privacy)
+    return Evidence(judged, failed, failed_apart, end, judged_by_curve(run.privacy, judged.judged.adjacency))
 
 
 def choice_of(

@@ -237,7 +237,7 @@ def _loss(rate: float, noise: float, x: float, adjacency: Adjacency) -> float:
     def against_noise(x: float) -> float:
         return float(np.logaddexp(math.log1p(-rate), math.log(rate) + (x - 0.5) / noise**2))
 
-    return against_noise(x) - (against_noise(-x) if adjacency == "substitute" else 0.0)
+    return against_noise(x) - (0.0 if adjacency == "add-remove" else against_noise(-x))
 
 
 def _output(rate: float, noise: float, loss: Floats, adjacency: Adjacency) -> Floats:

@@ -34,7 +34,9 @@ PooledGuesses = Annotated[
     str | None, typer.Option(help="Guesses that the pooled bound counts: all, positive, negative, top or top-positive.")
 ]
 PooledNumber = Annotated[int | None, typer.Option(help="How many of the surest count, with top or top-positive.")]
-ClaimedAdjacency = Annotated[str | None, typer.Option(help="Adjacency of the claim: substitute or add-remove.")]
+ClaimedAdjacency = Annotated[
+    str | None, typer.Option(help="Adjacency of the claim: substitute, add-remove or label-only.")
+]
 Attack = Annotated[
     str | None,
     typer.Option(

@@ -29,7 +29,7 @@ from epsgauge.cli.terminal import AsJson, print_json, say
 
 def declare(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, say scores.plan.")],
-    adjacency: Annotated[str, typer.Option(help="substitute or add-remove.")],
+    adjacency: Annotated[str, typer.Option(help="substitute, add-remove or label-only.")],
     bits: Annotated[str, typer.Option(help="Where the bits come from: coins, dealt or unknown.")] = "unknown",
     one_model: OneModel = False,
     independent: Independent = False,

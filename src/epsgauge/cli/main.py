@@ -22,6 +22,7 @@ from epsgauge.cli.demo import demo
 from epsgauge.cli.estimate import estimate
 from epsgauge.cli.export import export
 from epsgauge.cli.init import init
+from epsgauge.cli.intrinsic import intrinsic
 from epsgauge.cli.merge import merge
 from epsgauge.cli.probe import probe
 from epsgauge.cli.report import report
@@ -48,6 +49,7 @@ GROUPS = (
     init,
     check,
     probe,
+    intrinsic,
     run,
     status,
     merge,

@@ -40,16 +40,27 @@ OneModel = Annotated[
 Independent = Annotated[
     bool, typer.Option("--independent", help="Each row is of a model of its own. Of a file without that column.")
 ]
+Tool = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TOOL",
+        help="FILE is what this tool wrote: jax-privacy, leakpro, privacyguard, privacy-meter or privacy-estimates.",
+    ),
+]
 
 
 def scores(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, .npz or .parquet with bit and score; - is stdin.")],
-    adjacency: Annotated[str | None, typer.Option(help="substitute or add-remove, if the file does not say.")] = None,
+    adjacency: Annotated[
+        str | None, typer.Option(help="substitute, add-remove or label-only, if the file does not say.")
+    ] = None,
     bits: Annotated[
         str | None, typer.Option(help="coins, dealt or unknown: where the bits come from, if the file does not say.")
     ] = None,
     one_model: OneModel = False,
     independent: Independent = False,
+    tool: Tool = None,
     delta: Delta = None,
     level: Level = None,
     fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
@@ -85,7 +96,6 @@ def scores(
     options = dict(locals())
     from epsgauge.auditing.audit import audit as audit_of
     from epsgauge.auditing.beforehand import declaration_of
-    from epsgauge.scores.table import Scores
 
     models = models_of(one_model, independent)
     if declared is not None:
@@ -93,7 +103,7 @@ def scores(
         adjacency = adjacency or before["adjacency"]
         bits = bits or (None if before["bits"] == "unknown" else before["bits"])
         models = models or before.get("models")
-    table = Scores.read(file, adjacency=adjacency, bits=bits, models=models)
+    table = read_scores(file, tool, adjacency=adjacency, bits=bits, models=models)
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
     if cohorts:
@@ -135,3 +145,21 @@ def models_of(one_model: bool, independent: bool) -> Models | None:
     if one_model and independent:
         raise InvalidInput("only one of --one-model and --independent can hold. Leave out the other.")
     return "one" if one_model else "independent" if independent else None
+
+
+def read_scores(file: Path, tool: str | None, **said: str | None) -> Scores:
+    """A file of scores, or what another tool wrote."""
+    if tool is None:
+        from epsgauge.scores.table import Scores
+
+        return Scores.read(file, **said)
+    from epsgauge.scores.importers.table import import_scores
+
+    if said["adjacency"] is None:
+        raise InvalidInput(
+            f"{file} does not say its adjacency. Pass --adjacency add-remove if a record was in or left out, or "
+            "substitute if it was replaced."
+        )
+    return import_scores(
+        file, tool=tool, adjacency=said["adjacency"], bits=said["bits"] or "unknown", models=said["models"]
+    )

@@ -22,6 +22,24 @@ def digits() -> Digits:
     return (images / 16.0).astype(np.float32), labels.astype(np.int64)
 
 
+PRIVATE = 1200  # of the digits; the others stand for public data of the same kind
+
+
+def private_digits() -> Digits:
+    """The first 1,200 of them, beside those of `public_digits`."""
+    return _some(slice(None, PRIVATE))
+
+
+def public_digits() -> NDArray[np.float32]:
+    """The images of the other 597, without their labels."""
+    return _some(slice(PRIVATE, None))[0]
+
+
+def _some(rows: slice) -> Digits:
+    images, labels = digits()
+    return images[rows], labels[rows]
+
+
 def canaries(data: Any) -> tuple[Digits, Digits]:
     """One pair with label 0: z1 is an image of the pixels that no digit uses, z0 its negative.
 

@@ -80,6 +80,11 @@ class AdversarySettings(BaseModel):
                 f'adversary.inserts = "adaptive" makes one guess per model, but got game.pairs_per_model = '
                 f'{game.pairs_per_model}. Remove it, or use inserts = "gradient".'
             )
+        if self.inserts == "gradient" and game.adjacency == "label-only":
+            return (
+                'adversary.inserts = "gradient" belongs to no label, so game.adjacency must be "substitute" or '
+                '"add-remove", but got "label-only". Use adversary.inserts = "record".'
+            )
         if self.inserts == "gradient" and (game.challenge != "average" or game.pool_size is not None):
             key = "challenge" if game.challenge != "average" else "pool_size"
             return (

@@ -23,7 +23,7 @@ _INSERTS = {
     "adaptive": "chooses records of its own anew at each step",
     "gradient": "adds a gradient of its own, which need not be that of any record",
 }
-_EVERY = "Every claim of differential privacy covers this."
+_EVERY = "Every claim of {} covers this."
 _IF = "A claim covers this if it holds for {}, as those of DP-SGD's accountants do."
 
 
@@ -46,7 +46,7 @@ def powers(adversary: AdversarySettings, game: GameSettings, start: Literal["kno
     if start == "known" and adversary.sees == "losses":
         does.insert(1, "knows the first weights")
     may = f"{', '.join(does[:-1])}, and {does[-1]}"
-    return Powers(_nearest(adversary, game, start), may, _covered(adversary))
+    return Powers(_nearest(adversary, game, start), may, _covered(adversary, game))
 
 
 def _records(game: GameSettings) -> tuple[str, str]:
@@ -54,6 +54,9 @@ def _records(game: GameSettings) -> tuple[str, str]:
     several = game.pairs_per_model > 1
     if game.adjacency == "add-remove":
         return "records" if several else "a record", f"{'each of ' if several else ''}which is trained on or not"
+    if game.adjacency == "label-only":
+        what = "records with two labels each" if several else "a record with two labels"
+        return what, f"one of {'each' if several else 'which'} is trained on"
     return "pairs of records" if several else "two records", f"one of {'each' if several else 'which'} is trained on"
 
 
@@ -65,9 +68,11 @@ def _nearest(adversary: AdversarySettings, game: GameSettings, start: str) -> Pr
     return next(name for name, of in PRESETS.items() if keys.items() <= of.items())
 
 
-def _covered(adversary: AdversarySettings) -> str:
+def _covered(adversary: AdversarySettings, game: GameSettings) -> str:
     if adversary.inserts == "gradient":
         return _IF.format("every gradient of the clipping norm")
     if adversary.inserts == "adaptive":
         return _IF.format("records that are chosen while training goes on")
-    return _EVERY if adversary.sees == "losses" else _IF.format("all intermediate models")
+    if adversary.sees != "losses":
+        return _IF.format("all intermediate models")
+    return _EVERY.format("label DP" if game.adjacency == "label-only" else "differential privacy")

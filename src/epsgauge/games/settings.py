@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from epsgauge.adjacency import Adjacency
-from epsgauge.data.canaries.table import AUTO
+from epsgauge.data.canaries.table import AUTO, WRONG_LABELS
 from epsgauge.games.signals import Sees
 
 LEARNING = 64  # models set apart for an attack that learns, half of them with each point
@@ -63,7 +63,7 @@ class GameSettings(BaseModel):
     @property
     def points_per_pair(self) -> int:
         """A pair of an add-remove game is one point, in or out."""
-        return 2 if self.adjacency == "substitute" else 1
+        return 1 if self.adjacency == "add-remove" else 2
 
     @property
     def experiment(self) -> str:
@@ -82,6 +82,9 @@ class GameSettings(BaseModel):
             return values
         drawn = values.get("pairs_per_model", 1) != 1 or values.get("sees", "pair") != "pair"
         drawn = drawn or any(values.get(key) is not None for key in ("pool_size", "pairs"))
+        if values.get("adjacency") == "label-only":  # all pairs are made, as no two points of the data are one
+            made = WRONG_LABELS if drawn else AUTO
+            return {**values, "challenge": "explicit", "canaries": values.get("canaries") or made}
         if values.get("canaries") is None and drawn:
             return {**values, "challenge": "average"}
         return {**values, "challenge": "explicit", "canaries": values.get("canaries") or AUTO}
@@ -100,6 +103,11 @@ class GameSettings(BaseModel):
             raise ValueError('challenge = "worst" needs pool_size, the number of points that pairs are drawn from')
         if self.challenge == "explicit" and self.pool_size is not None:
             raise ValueError('pool_size goes with challenge = "average" or "worst"')
+        if self.adjacency == "label-only" and self.challenge != "explicit":
+            raise ValueError(
+                f'adjacency = "label-only" needs two labels at one place: remove challenge, or use canaries = '
+                f'"{WRONG_LABELS}" or "auto"'
+            )
         if self.sees == "z0" and self.adjacency != "substitute":
             raise ValueError('sees = "z0" is a game of substitution: an add-remove game has no z0')
         if self.sees == "z0" and (self.base, self.pairs_are) != ("resampled", "fresh"):

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 from typing import Any
 
-from epsgauge.adjacency import Adjacency
+from epsgauge.adjacency import Adjacency, implies
 from epsgauge.adjacency import checked as checked_adjacency
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.mechanisms.gaussian import Gaussian
@@ -14,7 +14,11 @@ from epsgauge.mechanisms.privacy import DISTANCE, DPSGD, KnownPrivacy, Privacy
 from epsgauge.stats import checks
 
 NEEDS = "this needs dp-accounting. Install it with: pip install 'epsgauge[accounting]'"
-RELATIONS: dict[Adjacency, str] = {"substitute": "REPLACE_ONE", "add-remove": "ADD_OR_REMOVE_ONE"}
+RELATIONS: dict[Adjacency, str] = {
+    "substitute": "REPLACE_ONE",
+    "add-remove": "ADD_OR_REMOVE_ONE",
+    "label-only": "REPLACE_ONE",  # a point whose label changes is replaced: it holds, and may be more than is spent
+}
 
 
 def accountant_eps(privacy: Privacy, *, delta: float, adjacency: Adjacency) -> float | None:
@@ -45,9 +49,9 @@ def substituted(eps: float, delta: float) -> tuple[float, float]:
 
 def _known(privacy: KnownPrivacy, delta: float, adjacency: Adjacency) -> float | None:
     eps, least = privacy.eps, privacy.delta
-    if privacy.adjacency != adjacency:
-        if adjacency == "add-remove":
-            return None  # replacing a point says nothing about removing one
+    if not implies(privacy.adjacency, adjacency):
+        return None
+    if privacy.adjacency == "add-remove" and adjacency != "add-remove":
         eps, least = substituted(eps, least)
     return eps if delta >= least else None
 

@@ -13,7 +13,8 @@ from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 
 # How far apart two neighbours' sums of clipped gradients are, in clipping norms: from +1 to −1, or from 0 to 1.
-DISTANCE: dict[Adjacency, float] = {"substitute": 2.0, "add-remove": 1.0}
+# Two labels at one place can be as far apart as two points.
+DISTANCE: dict[Adjacency, float] = {"substitute": 2.0, "add-remove": 1.0, "label-only": 2.0}
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,13 @@ class KnownPrivacy:
 
 
 Privacy = DPSGD | KnownPrivacy
+
+
+def judged_by_curve(privacy: Privacy | None, adjacency: Adjacency) -> Privacy | None:
+    """What a bound may take for DP-SGD's own curve: that is known for whole records, and a label may move less."""
+    return None if isinstance(privacy, DPSGD) and adjacency == "label-only" else privacy
+
+
 _KINDS: dict[str, type[DPSGD] | type[KnownPrivacy]] = {"dp-sgd": DPSGD, "known": KnownPrivacy}
 
 

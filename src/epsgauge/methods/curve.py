@@ -9,7 +9,7 @@ from epsgauge.bounds.noise import SMALLEST, eps_of_noise, least_wrong, noise_at_
 from epsgauge.bounds.ranked import Ranked
 from epsgauge.bounds.subsampled import least_eps
 from epsgauge.errors import InvalidInput
-from epsgauge.mechanisms.privacy import DPSGD, Privacy
+from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import DPSGD_CURVE, FAIR_BITS, INDEPENDENT, NUMBER_FIXED
 from epsgauge.methods.method import WHEN_STOPPED, Asked, Found
@@ -39,7 +39,7 @@ class Curve(OfRanks):
         return self._worth(evidence, self.noise(evidence, level=level), delta)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
-        one_sided, trained = (1 + level) / 2, _dpsgd(evidence.privacy)
+        one_sided, trained = (1 + level) / 2, _dpsgd(evidence)
         at_most = self.noise(evidence, level=one_sided)
         of = f"DP-SGD with sampling rate {trained.sample_rate:.3g} and {trained.steps} steps"
         said = f"ε of {of}, if its noise multiplier is below {number(at_most)}" if at_most < math.inf else f"ε of {of}"
@@ -50,7 +50,7 @@ class Curve(OfRanks):
 
     def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
         """At the noise whose ε this is."""
-        trained, adjacency = _dpsgd(evidence.privacy), evidence.scores.adjacency
+        trained, adjacency = _dpsgd(evidence), evidence.scores.adjacency
 
         def more(log_noise: float) -> float:
             return least_eps(_with(trained, math.exp(log_noise)), delta=delta, adjacency=adjacency) - eps
@@ -72,19 +72,25 @@ class Curve(OfRanks):
         return True
 
     def _noise(self, evidence: Evidence, guesses: Ranked, level: float) -> float:
-        return noise_at_most(guesses, _dpsgd(evidence.privacy), adjacency=evidence.scores.adjacency, level=level)
+        return noise_at_most(guesses, _dpsgd(evidence), adjacency=evidence.scores.adjacency, level=level)
 
     def _worth(self, evidence: Evidence, noise: float, delta: float) -> float:
-        return eps_of_noise(noise, _dpsgd(evidence.privacy), delta=delta, adjacency=evidence.scores.adjacency)
+        return eps_of_noise(noise, _dpsgd(evidence), delta=delta, adjacency=evidence.scores.adjacency)
 
 
 def _with(trained: DPSGD, noise: float) -> DPSGD:
     return replace(trained, noise_multiplier=noise)
 
 
-def _dpsgd(privacy: Privacy | None) -> DPSGD:
+def _dpsgd(evidence: Evidence) -> DPSGD:
+    privacy = evidence.privacy
     if isinstance(privacy, DPSGD):
         return privacy
+    if evidence.scores.adjacency == "label-only":
+        raise InvalidInput(
+            f'verdict_method = "{Curve.name}" is about replaced or removed records, but this game is label-only: a '
+            "label may move an update less. Leave verdict_method out."
+        )
     got = "it is not known how these models were trained" if privacy is None else f"it is {privacy!r}"
     raise InvalidInput(
         f'verdict_method = "{Curve.name}" needs a trainer whose privacy(n) is an eg.DPSGD, but {got}. Give the trainer '

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from epsgauge.stats.arrays import Floats
 from epsgauge.trainers.watch import Watch
 
 # No deeper, and no more items of a list: a model that holds a data set is known by its first points.
@@ -20,12 +21,25 @@ def contents(model: Any) -> dict[str, bytes]:
 
     Names that begin with _ are left out: they are how a library works, and not what a model is.
     """
-    return dict(_inside("model", model, 0, {}))
+    return {name: _bytes(thing) for name, thing in _inside("model", model, 0, {})}
 
 
-def _inside(name: str, thing: Any, depth: int, seen: dict[int, Any]) -> Iterator[tuple[str, bytes]]:
+def weights(model: Any) -> Floats:
+    """All real numbers that a model holds in arrays, as one list: what it has learned, if it has nothing else."""
+    found = [thing for _, thing in _inside("model", model, 0, {}) if isinstance(thing, np.ndarray)]
+    real = [thing.astype(np.float64).ravel() for thing in found if thing.dtype.kind == "f"]
+    return np.concatenate(real) if real else np.empty(0)
+
+
+def _bytes(thing: Any) -> bytes:
+    if not isinstance(thing, np.ndarray):
+        return repr(thing).encode()
+    return thing.tobytes() if thing.dtype != object else repr(thing.tolist()).encode()
+
+
+def _inside(name: str, thing: Any, depth: int, seen: dict[int, Any]) -> Iterator[tuple[str, Any]]:
     if isinstance(thing, bool | numbers.Number | str | bytes | np.generic):
-        yield name, repr(thing).encode()
+        yield name, thing
         return
     if isinstance(thing, Watch):  # what a probe itself brought along
         return
@@ -35,8 +49,7 @@ def _inside(name: str, thing: Any, depth: int, seen: dict[int, Any]) -> Iterator
     if hasattr(thing, "detach") and hasattr(thing, "numpy"):
         thing = thing.detach().cpu()
     if hasattr(thing, "__array__"):  # of torch, JAX, pandas
-        thing = np.asarray(thing)
-        yield name, thing.tobytes() if thing.dtype != object else repr(thing.tolist()).encode()
+        yield name, np.asarray(thing)
         return
     for key, part in _parts(thing):
         yield from _inside(f"{name}{key}", part, depth + 1, seen)

@@ -64,6 +64,11 @@ def probe(
     d = checks.one("delta", checks.delta(delta))
     pipeline_seed = int(checks.one("seed", checks.counts("seed", seed)))
     wanted = checked_adjacency(adjacency)
+    if wanted == "label-only":
+        raise InvalidInput(
+            "adjacency must be substitute or add-remove, but got label-only: a probe is about whole records. What it "
+            "finds for substitute holds for labels too."
+        )
     made = as_trainer(trainer, type(trainer).__name__)
     if not trains_with(made, "watch"):
         raise InvalidInput(

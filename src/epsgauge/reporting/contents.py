@@ -26,6 +26,7 @@ from epsgauge.stats.families import EpsAtDelta
 NEIGHBOURS = {
     "substitute": "neighbours differ in one record that is replaced",
     "add-remove": "neighbours differ in one record that is there or not",
+    "label-only": "label DP, where neighbours differ in the label of one record",
 }
 
 

@@ -6,13 +6,14 @@ import dataclasses
 import inspect
 from typing import Any
 
-from epsgauge.data.canaries.table import AUTO, CANARIES
+from epsgauge.data.canaries.table import AUTO, CANARIES, WRONG_LABELS
 from epsgauge.errors import InvalidInput
 from epsgauge.references import is_reference, load, nearest, users_code
 
 BUILT_IN: dict[str, dict[str, str]] = {
     "data": {
         "digits": "epsgauge.data.digits:digits",
+        "digits-private": "epsgauge.data.digits:private_digits",
         "cifar10": "epsgauge.data.cifar10:cifar10",
         "sst2": "epsgauge.data.sst2:sst2",
         "sst2-tokens": "epsgauge.data.text_tokens:sst2_tokens",
@@ -28,9 +29,13 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "randomised-response": "epsgauge.trainers.mechanism:RandomisedResponseTrainer",
         "laplace": "epsgauge.trainers.mechanism:LaplaceTrainer",
         "gaussian": "epsgauge.trainers.mechanism:GaussianTrainer",
+        "label-response": "epsgauge.trainers.label_response:LabelResponse",
+        "pate": "epsgauge.trainers.pate:Pate",
+        "label-pate": "epsgauge.trainers.label_pate:LabelPate",
     },
     "canaries": {
         **dict.fromkeys((AUTO, *CANARIES), "epsgauge.data.canaries.table:canaries_of"),
+        WRONG_LABELS: "epsgauge.data.canaries.wrong_labels:wrong_labels",
         "digits": "epsgauge.data.digits:canaries",
         "zeros": "epsgauge.data.zeros:canaries",
     },

@@ -246,7 +246,7 @@ def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
         preset = adversary.get("preset")
         of_preset: dict[str, Any] = next((keys for name, keys in PRESETS.items() if name == preset), {})
         inserts = {**of_preset, **adversary}.get("inserts")
-    drawn = inserts == "gradient" or preset == "api"
+    drawn = (inserts == "gradient" or preset == "api") and game.get("adjacency") != "label-only"
     return {**values, "game": {**game, "challenge": "average"}} if drawn else values
 
 

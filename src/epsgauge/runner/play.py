@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from epsgauge.data.canaries.table import AUTO, CANARIES, canaries_of
+from epsgauge.data.labels import unlabelled
 from epsgauge.data.points import Keys, Points, as_points, digest
 from epsgauge.errors import InvalidInput
 from epsgauge.games import ranking
@@ -117,7 +118,7 @@ def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Po
     names: list[str] = []
     with users_code(f"canaries {part.use}"):
         if part.use in (AUTO, *CANARIES):
-            names, zeros, ones = canaries_of(part.use, raw)
+            names, zeros, ones = canaries_of(part.use, raw, of_label=plan.game.adjacency == "label-only")
         else:
             zeros, ones = part.build()(raw)
     n_data, m = len(points), plan.game.pairs_per_model
@@ -137,6 +138,14 @@ def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Po
     equal = np.flatnonzero(keys[one] == keys[one + k])
     if len(equal):
         raise InvalidInput(f"canaries {part.use}: z0 and z1 of pair {equal[0]} are the same point.")
+    if plan.game.adjacency == "label-only":
+        places = unlabelled(points)
+        apart = np.flatnonzero(places[one] != places[one + k])
+        if len(apart):
+            raise InvalidInput(
+                f"canaries {part.use}: z0 and z1 of pair {apart[0]} must differ in the label alone in a label-only "
+                "game, but differ elsewhere. Give both the same features, or play another game."
+            )
     return points, np.stack([one + k, one], axis=1), tuple(names)
 
 
@@ -144,7 +153,9 @@ def split(plan: Plan) -> tuple[Ints, Ints]:
     """Reference points, and the others."""
     on = table(plan)
     records = plan.adversary.inserts == "record"
-    return candidates(plan.game, on.keys(), plan.points_seed, on.n_canary_points, records=records)
+    # a label-only game holds no point twice, with whatever labels
+    keys = unlabelled(on.points) if plan.game.adjacency == "label-only" else on.keys()
+    return candidates(plan.game, keys, plan.points_seed, on.n_canary_points, records=records)
 
 
 def cut(plan: Plan, rankings: list[Ranking] | None) -> list[Roles]:

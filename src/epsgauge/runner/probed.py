@@ -1,10 +1,12 @@
-"""The probe of a plan, in a worker process of its own: nothing that it leaves there can reach a model of the run."""
+"""The probe of a plan, and what its own randomness is worth: in a worker process, out of reach of a run's models."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from epsgauge.adjacency import Adjacency
 from epsgauge.errors import EpsgaugeError
+from epsgauge.probing.intrinsic import Intrinsic, intrinsic
 from epsgauge.probing.probe import probe
 from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.references import beside, users_code
@@ -42,9 +44,36 @@ def _probed(plan: Plan, *, claim: bool) -> list[Probe]:
             trainer,
             data,
             delta=audit.delta if audit.claimed_delta is None else audit.claimed_delta,
-            adjacency=audit.claimed_adjacency or plan.game.adjacency,
+            adjacency=_of_records(audit.claimed_adjacency or plan.game.adjacency),
             claimed_eps=audit.claimed_eps if claim else None,
             train_size=plan.game.train_size,
             seed=plan.seed,
         )
     return [found]
+
+
+def intrinsic_of_plan(plan: Plan, n_seeds: int, n_neighbours: int) -> Intrinsic:
+    """What the own randomness of a plan's training is worth, as an estimate."""
+    return apart(plan, partial(_intrinsic, n_seeds=n_seeds, n_neighbours=n_neighbours))
+
+
+def _intrinsic(plan: Plan, *, n_seeds: int, n_neighbours: int) -> list[Intrinsic]:
+    with beside(plan.folder):
+        with users_code(f"data {plan.data.use}"):
+            data = plan.data.build()
+        found = intrinsic(
+            trainer_of(plan),
+            data,
+            n_seeds=n_seeds,
+            n_neighbours=n_neighbours,
+            adjacency=_of_records(plan.game.adjacency),
+            delta=plan.audit.delta,
+            train_size=plan.game.train_size,
+            seed=plan.seed,
+        )
+    return [found]
+
+
+def _of_records(adjacency: Adjacency) -> Adjacency:
+    """A probe puts whole records in: what holds for these holds for their labels."""
+    return "substitute" if adjacency == "label-only" else adjacency

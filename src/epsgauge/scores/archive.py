@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import zipfile
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -26,17 +27,26 @@ NPY: Any = numpy.lib.format  # without types of its own
 
 def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The columns that scores have, and what the file states; a pickle inside is not read."""
+    fields = arrays(raw, name, (*COLUMNS, *STATED), NEEDED)
+    columns = {key: fields[key] for key in COLUMNS if key in fields}
+    for key, column in columns.items():
+        _check(key, column, name)
+    said = {key: _stated(key, fields[key], name) for key in STATED if key in fields}
+    return columns, {key: text for key, text in said.items() if text is not None}
+
+
+def arrays(raw: bytes, name: str, wanted: Collection[str], needed: Collection[str]) -> dict[str, Any]:
+    """Those of the `wanted` arrays that an archive has, each once, and all that are `needed`."""
     if not raw.startswith(BEGINS):
         raise InvalidInput(f"{name} is not a NumPy archive. Write the scores with np.savez, or as CSV to another name.")
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as members:
             locked = any(member.flag_bits & 1 for member in members.infolist())
         if not locked:
-            size.check(inside(raw), name)
+            size.check(inside(raw, wanted), name)
             with np.load(io.BytesIO(raw), allow_pickle=False) as fields:
                 found = list(fields)
-                columns = {key: fields[key] for key in COLUMNS if key in found}
-                said = {key: fields[key] for key in STATED if key in found}
+                read = {key: fields[key] for key in wanted if key in found}
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:  # whatever zipfile, zlib, NumPy or its reader of headers make of strange bytes
@@ -47,17 +57,15 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
         raise InvalidInput(f"{name} {why}") from None
     if locked:
         raise InvalidInput(f"{name} is encrypted, and there is no password to read it. Write it again with np.savez.")
-    for needed in NEEDED:
-        if needed not in found:
+    for key in needed:
+        if key not in found:
             raise InvalidInput(
-                f"{name} must have an array {needed}, but has: {', '.join(found) or 'none'}.{nearest(needed, found)}"
+                f"{name} must have an array {key}, but has: {', '.join(found) or 'none'}.{nearest(key, found)}"
             )
-    for key in (*COLUMNS, *STATED):
+    for key in wanted:
         if found.count(key) > 1:
             raise InvalidInput(f"{name} must have one array {key}, but has {found.count(key)}.")
-    for key, column in columns.items():
-        _check(key, column, name)
-    return columns, {key: text for key, array in said.items() if (text := _stated(key, array, name)) is not None}
+    return read
 
 
 def _stated(key: str, array: Any, name: str) -> str | None:
@@ -85,12 +93,12 @@ def _check(key: str, column: Any, name: str) -> None:
         raise InvalidInput(f"the array {key} of {name} must hold {what}, but its type is {column.dtype}. Convert it.")
 
 
-def inside(raw: bytes) -> list[size.Size]:
-    """The rows and bytes of its columns, as the headers of the arrays say, and no less than what is packed."""
+def inside(raw: bytes, wanted: Collection[str] = (*COLUMNS, *STATED)) -> list[size.Size]:
+    """The rows and bytes of `wanted` arrays, as their headers say, and no less than what is packed."""
     sizes = []
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         for info in archive.infolist():
-            if info.filename.removesuffix(".npy") not in (*COLUMNS, *STATED):
+            if info.filename.removesuffix(".npy") not in wanted:
                 continue  # it is not read
             n_rows, n_bytes = 0, 0
             with suppress(Exception), archive.open(info) as file:  # of one that is no array its size alone is known

@@ -41,14 +41,14 @@ def read(
 
 def _read(path: str | os.PathLike[str], name: str, passed: Mapping[str, str | None], rows: Models | None) -> Scores:
     kind = KINDS.get(Path(path).suffix.lower(), text)
-    columns, stated = kind.parse(_bytes(path, name), name)
+    columns, stated = kind.parse(raw_bytes(path, name), name)
     said = {key: _agreed(key, passed[key], stated.get(key), name) for key in STATED}
     if said["adjacency"] is None:
         raise InvalidInput(
-            f"{name} does not say its adjacency. Pass adjacency as substitute (one point was replaced) or "
-            f"add-remove (it was in or out), or {kind.HOW}."
+            f"{name} does not say its adjacency. Pass adjacency as substitute (one point was replaced), "
+            f"add-remove (it was in or out) or label-only (its label was changed), or {kind.HOW}."
         )
-    columns = _with_models(columns, rows, name)
+    columns = with_models(columns, rows, name)
     try:
         return Scores(**columns, adjacency=said["adjacency"], bits=said["bits"] or "unknown", taken_as=rows)
     except InvalidInput as error:
@@ -72,7 +72,7 @@ def _known(scores: Scores) -> dict[str, str]:
     return {"adjacency": scores.adjacency, **({} if scores.bits == "unknown" else {"bits": scores.bits})}
 
 
-def _bytes(path: str | os.PathLike[str], name: str) -> bytes:
+def raw_bytes(path: str | os.PathLike[str], name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if os.fspath(path) == "-" else Path(path).read_bytes()
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def _agreed(key: str, passed: str | None, stated: str | None, name: str) -> Any:
     return said
 
 
-def _with_models(columns: dict[str, Any], rows: Models | None, name: str) -> dict[str, Any]:
+def with_models(columns: dict[str, Any], rows: Models | None, name: str) -> dict[str, Any]:
     """With the columns that may be missing; which rows share a model is never guessed."""
     n = len(columns["score"])
     if "model" in columns:

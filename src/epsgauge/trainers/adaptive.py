@@ -38,7 +38,7 @@ class AdaptiveRecords(RecordCanaries):
         seed: np.random.SeedSequence,
     ) -> None:
         self._bit, self._rate, self._seed = bit, float(privacy.sample_rate), seed
-        self._noise, self._both = max(float(privacy.noise_multiplier) ** 2, LEAST), adjacency == "substitute"
+        self._noise, self._both = max(float(privacy.noise_multiplier) ** 2, LEAST), adjacency != "add-remove"
         super().__init__(records=records, pairs=choices, adjacency=adjacency, privacy=privacy)
 
     def begin(self) -> None:

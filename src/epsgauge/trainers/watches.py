@@ -37,7 +37,7 @@ class GradientCanaries(Watch):
         seed: np.random.SeedSequence,
     ) -> None:
         self._directions, self._privacy, self._sees, self._seed = directions, privacy, sees, seed
-        opposite = -1.0 if adjacency == "substitute" else 0.0
+        opposite = 0.0 if adjacency == "add-remove" else -1.0
         self._signs = np.where(bits == 1, 1.0, opposite)
         self._sides = np.array([1.0, opposite])  # of the gradients of z1 and z0
         self._squares = np.broadcast_to(self._sides**2, (len(bits), 2))
@@ -110,7 +110,7 @@ class RecordCanaries(Watch):
     def __init__(self, *, records: Any, pairs: int, adjacency: Adjacency, privacy: Privacy | None) -> None:
         self.records = records  # all z1, then all z0 where there are any, as the data gives them
         self._m, self._privacy = pairs, privacy
-        self.n_records = pairs * (2 if adjacency == "substitute" else 1)
+        self.n_records = pairs * (1 if adjacency == "add-remove" else 2)
         super().__init__()
 
     def begin(self) -> None:

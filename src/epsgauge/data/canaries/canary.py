@@ -17,6 +17,7 @@ class Canary(ABC):
     meaning: ClassVar[str]  # what z1 is, in words
     kinds: ClassVar[tuple[Kind, ...]] = ("numbers",)  # of data that it can be made for
     needs_labels: ClassVar[bool] = False
+    of_label: ClassVar[bool] = False  # whether z0 and z1 differ in the label alone
     tried: ClassVar[bool] = True  # whether "auto" tries it, which takes models from the others
 
     def pair(self, view: View) -> Pair | None:

@@ -11,6 +11,7 @@ from epsgauge.data.canaries.view import Record, View
 
 class TwoLabels(Canary):
     needs_labels = True
+    of_label = True
 
     def made(self, view: View) -> Pair:
         rare, frequent = view.labels

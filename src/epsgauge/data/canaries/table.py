@@ -40,13 +40,18 @@ CANARIES: dict[str, Canary] = {
     )
 }
 AUTO = "auto"
+WRONG_LABELS = "wrong-labels"  # many pairs
 USUAL = 11  # canaries of tables and images
 
 
-def canaries_of(name: str, raw: Any) -> tuple[list[str], Any, Any]:
-    """Their names, all z0 and all z1, in the format of the data; `name` is one, or "auto" for all that it tries."""
+def canaries_of(name: str, raw: Any, *, of_label: bool = False) -> tuple[list[str], Any, Any]:
+    """Their names, all z0 and all z1, in the format of the data; `name` is one, or "auto" for all that it tries.
+
+    `of_label`: of these, those alone that are one record with two labels.
+    """
     view = view_of(raw)
-    pairs = _distinct(view, [each for each, canary in CANARIES.items() if canary.tried] if name == AUTO else [name])
+    tried = [each for each, canary in CANARIES.items() if canary.tried and (canary.of_label or not of_label)]
+    pairs = _distinct(view, tried if name == AUTO else [name])
     if not pairs:
         shape = f"{view.kind} of shape {view.x.shape[1:]} and {'no' if view.y is None else 'their'} labels"
         raise InvalidInput(

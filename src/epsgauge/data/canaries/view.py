@@ -113,10 +113,7 @@ def _view(columns: Mapping[Any, NDArray[Any]], write: Callable[[Sequence[Mapping
     """Features are the first column with more than one dimension, or of text; labels the last flat one."""
     if any(column.dtype == object for column in columns.values()):
         raise InvalidInput(f"{_NO_CANARIES}, but it has Python objects. {_REMEDY}")
-    wide = [key for key, c in columns.items() if c.ndim > 1 or c.dtype.kind in "US"]
-    of_x = wide[0] if wide else next(iter(columns))
-    flat = [key for key, c in columns.items() if key != of_x and c.ndim == 1 and c.dtype.kind in "uibf"]
-    of_y = flat[-1] if flat else None
+    of_x, of_y = features_and_label({key: c[0] for key, c in columns.items()})
     others = {key: c.max(axis=0) for key, c in columns.items() if key not in (of_x, of_y) and c.dtype.kind in "uibf"}
     first = {key: c[0] for key, c in columns.items() if key not in (of_x, of_y) and key not in others}
 
@@ -124,6 +121,15 @@ def _view(columns: Mapping[Any, NDArray[Any]], write: Callable[[Sequence[Mapping
         return write([{**first, **others, of_x: r.x, **({} if of_y is None else {of_y: r.y})} for r in records])
 
     return View(columns[of_x], None if of_y is None else columns[of_y], written)
+
+
+def features_and_label(point: Mapping[Any, Any]) -> tuple[Any, Any]:
+    """Which parts of a point these are: the first with dimensions, or of text, and the last number beside it."""
+    parts = {key: np.asarray(part) for key, part in point.items()}
+    wide = [key for key, part in parts.items() if part.ndim > 0 or part.dtype.kind in "US"]
+    of_x = wide[0] if wide else next(iter(parts))
+    flat = [key for key, part in parts.items() if key != of_x and part.ndim == 0 and part.dtype.kind in "uibf"]
+    return of_x, flat[-1] if flat else None
 
 
 def _like(old: Any, new: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Scores as other tools write them, one file per tool, one table."""

@@ -1,0 +1,156 @@
+"""What an importer reads: an object of a tool, a mapping, a file or a folder of files, as arrays by their names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput, MissingExtra
+from epsgauge.references import nearest
+from epsgauge.scores.archive import arrays
+from epsgauge.scores.files import raw_bytes
+
+PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".npy")
+NO_PICKLE = (
+    "is a kind of file that can hold a pickle, which is never read, as it can run any code. Load it where you trust it "
+    "and pass the object, or write its arrays with np.savez."
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """`given` is the object, or the path of a file or folder; `wants` says in words what it should be."""
+
+    given: Any
+    wants: str
+
+    @property
+    def path(self) -> Path | None:
+        return Path(self.given) if isinstance(self.given, str | os.PathLike) else None
+
+    @property
+    def name(self) -> str:
+        return "the object" if self.path is None else os.fspath(self.given)
+
+    @property
+    def is_folder(self) -> bool:
+        return self.path is not None and self.path.is_dir()
+
+    @property
+    def names(self) -> list[str]:
+        """What this folder holds."""
+        return sorted(file.name for file in (self.path or Path()).iterdir())
+
+    def part(self, name: str) -> Source:
+        """A file or folder in this folder."""
+        return Source((self.path or Path()) / name, self.wants)
+
+    def fields(self, wanted: Collection[str], needed: Collection[str] | None = None) -> dict[str, Any]:
+        """Those of the `wanted` that there are, and all that are `needed`: all of them, unless it is said."""
+        needed = wanted if needed is None else needed
+        if self.path is not None:
+            return self._of_file(self.path, wanted, needed)
+        if isinstance(self.given, Mapping):
+            return self._chosen(self.given, wanted, needed)
+        held = {key: getattr(self.given, key, None) for key in wanted}
+        return self._chosen({key: value for key, value in held.items() if value is not None}, wanted, needed)
+
+    def _of_file(self, path: Path, wanted: Collection[str], needed: Collection[str]) -> dict[str, Any]:
+        suffix = path.suffix.lower()
+        if suffix in PICKLES:
+            raise InvalidInput(f"{self.name} {NO_PICKLE}")
+        if suffix not in (".npz", ".json", ".csv"):
+            raise InvalidInput(
+                f"{self.name} must be a .npz, a .json or a .csv file, but is none of these. Give {self.wants}."
+            )
+        raw = raw_bytes(path, self.name)
+        if suffix == ".npz":
+            return arrays(raw, self.name, wanted, needed)
+        return self._chosen(_json(raw, self.name) if suffix == ".json" else _csv(raw, self.name), wanted, needed)
+
+    def _chosen(self, held: Mapping[str, Any], wanted: Collection[str], needed: Collection[str]) -> dict[str, Any]:
+        for key in needed:
+            if key not in held:
+                known = ", ".join(map(str, list(held)[:20])) or "none of what is read"
+                guess = nearest(key, map(str, held))
+                raise InvalidInput(f"{self.name} must have {key}, but has: {known}.{guess} Give {self.wants}.")
+        return {key: held[key] for key in wanted if key in held}
+
+    def dataset(self, column: str) -> Any:
+        """One column of a folder that `save_to_disk` of Hugging Face's datasets wrote."""
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise MissingExtra("this needs pyarrow. Install it with: pip install 'epsgauge[parquet]'") from None
+        files = sorted((self.path or Path()).glob("*.arrow"))
+        if not files:
+            raise InvalidInput(
+                f"{self.name} must be a folder with .arrow files, as save_to_disk writes it, but has none."
+            )
+        found = []
+        for file in files:
+            try:
+                table = pa.ipc.open_stream(raw_bytes(file, os.fspath(file))).read_all()
+            except (pa.ArrowException, OSError):
+                raise InvalidInput(f"{file} is damaged: it cannot be read to the end. Write it again.") from None
+            if column not in table.column_names:
+                names = ", ".join(table.column_names)
+                raise InvalidInput(f"{file} must have a column {column}, but has: {names}.")
+            found.append(table[column].to_numpy())
+        return np.concatenate(found)
+
+
+def flat(value: Any, name: str) -> Any:
+    """A list of numbers, of whatever held them."""
+    plain = value.detach().cpu().numpy() if hasattr(value, "detach") else value
+    try:
+        array = np.asarray(plain)
+        if array.dtype.kind in "biuf" and array.ndim == 1:
+            return array
+    except (TypeError, ValueError):
+        pass
+    raise InvalidInput(f"{name} must be one list of numbers, but is a {type(value).__name__}.")
+
+
+def in_out(ins: Any, outs: Any, names: tuple[str, str]) -> dict[str, Any]:
+    """Scores of members and of others as columns, both in their order, mixed as evenly as can be."""
+    from epsgauge.scores.table import Scores
+
+    table = Scores.from_in_out(flat(ins, names[0]), flat(outs, names[1]), adjacency="add-remove")
+    return {"bit": table.bit, "score": table.score}
+
+
+def _json(raw: bytes, name: str) -> dict[str, Any]:
+    try:
+        held = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{name} is not JSON: {error}.") from None
+    if not isinstance(held, dict):
+        raise InvalidInput(f"{name} must hold an object with names, but holds a {type(held).__name__}.")
+    return held
+
+
+def _csv(raw: bytes, name: str) -> dict[str, Any]:
+    """Columns of numbers; others are left out."""
+    try:
+        header, *rows = csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True)
+    except (ValueError, csv.Error) as error:
+        raise InvalidInput(f"{name} is not CSV in UTF-8 with a header: {error}.") from None
+    wrong = next((i for i, row in enumerate(rows) if len(row) != len(header)), None)
+    if wrong is not None:
+        raise InvalidInput(f"{name}, row {wrong}: {len(rows[wrong])} cells, but the header has {len(header)} columns.")
+    out: dict[str, Any] = {}
+    for i, column in enumerate(header):
+        try:
+            out[column] = np.array([float(row[i]) for row in rows])
+        except ValueError:
+            continue
+    return out
