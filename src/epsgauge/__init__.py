@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from epsgauge.runner.run import run
     from epsgauge.runner.verify import verify
     from epsgauge.runner.view import Run
+    from epsgauge.sampling.game import MechanismGame
     from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
     from epsgauge.scores.table import Scores
     from epsgauge.stats.interval import Interval
@@ -41,6 +42,7 @@ _HOME = {
     "Interval": "epsgauge.stats.interval",
     "InvalidInput": "epsgauge.errors",
     "KnownPrivacy": "epsgauge.mechanisms.privacy",
+    "MechanismGame": "epsgauge.sampling.game",
     "Method": "epsgauge.methods.method",
     "MissingExtra": "epsgauge.errors",
     "Plan": "epsgauge.runner.plan",
@@ -77,6 +79,7 @@ __all__ = [
     "Interval",
     "InvalidInput",
     "KnownPrivacy",
+    "MechanismGame",
     "Method",
     "MissingExtra",
     "Plan",

@@ -22,6 +22,7 @@ from epsgauge.cli.demo import demo
 from epsgauge.cli.estimate import estimate
 from epsgauge.cli.export import export
 from epsgauge.cli.init import init
+from epsgauge.cli.mechanism import mechanism
 from epsgauge.cli.probe import probe
 from epsgauge.cli.report import report
 from epsgauge.cli.run import run
@@ -57,6 +58,7 @@ GROUPS = (
     export,
     declare,
     scores,
+    mechanism,
     estimate,
     size,
     calibrate,
