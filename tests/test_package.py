@@ -18,6 +18,7 @@ PUBLIC = [
     "Interval",
     "InvalidInput",
     "KnownPrivacy",
+    "MechanismGame",
     "Method",
     "MissingExtra",
     "Plan",

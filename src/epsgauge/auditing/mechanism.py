@@ -47,9 +47,7 @@ def _setup(game: MechanismGame, changes: Mapping[str, Any]) -> Setup:
     check_of_scores(changes)
     for name in ("rule", *OF_A_RULE, "search"):
         if name in changes:
-            raise InvalidInput(
-                f"{name} goes with a run or scores, but a game learns its region itself. Leave it out."
-            )
+            raise InvalidInput(f"{name} goes with a run or scores, but a game learns its region itself. Leave it out.")
     values = dict(changes)
     if values.get("claimed_eps") is not None:
         values.setdefault("claimed_delta", values.get("delta", 0.0))

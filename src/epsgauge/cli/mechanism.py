@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from epsgauge.cli.audit import Explain, Level, VerdictLevel, VerdictMethod, judged
+from epsgauge.cli.audit import Explain, Level, VerdictLevel, VerdictMethod, given_settings, judged
 from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, say
@@ -46,6 +46,7 @@ def mechanism(
     as_json: AsJson = False,
 ) -> None:
     """Audit a randomised function on two neighbouring data sets. No training is involved."""
+    options = dict(locals())
     from epsgauge.auditing.audit import audit
     from epsgauge.references import search_in
     from epsgauge.sampling.game import MechanismGame
@@ -64,8 +65,8 @@ def mechanism(
         regions=tuple(REGIONS) if regions is None else tuple(name.strip() for name in regions.split(",")),
         name=function,
     )
-    given: dict[str, Any] = {"level": level, "verdict_method": verdict_method, "verdict_level": verdict_level, "claimed_eps": eps}
-    found = audit(game, delta=delta, **{name: value for name, value in given.items() if value is not None})
+    settings = given_settings({**options, "claimed_eps": eps})
+    found = audit(game, **settings)
     if report is not None:
         from epsgauge.reporting.report import report as write
 

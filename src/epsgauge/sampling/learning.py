@@ -11,6 +11,7 @@ import numpy as np
 from epsgauge.adjacency import Adjacency
 from epsgauge.sampling.outputs import Outputs
 from epsgauge.sampling.regions import LARGEST, REGIONS, LogOdds
+from epsgauge.scores.rules import SameData
 from epsgauge.scores.search import search
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Floats, Ints
@@ -72,7 +73,9 @@ def learn(
     found = []
     for name, log_odds in _each(apart, names, seed).items():
         scores = table(choosing.bits, clean(log_odds(choosing.outputs)), adjacency)
-        tried = search(scores, delta=delta, level=STRICT, method="jeffreys", candidates=_thresholds(scores.score))
+        tried = search(
+            scores, delta=delta, level=STRICT, method=SameData().search, candidates=_thresholds(scores.score)
+        )
         found.append(Learned(name, log_odds, tried.threshold, float(np.nan_to_num(tried.lower[tried.best]))))
     return max(found, key=lambda one: one.seen)
 

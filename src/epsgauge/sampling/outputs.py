@@ -131,7 +131,10 @@ def _flat(one: Any) -> Iterator[tuple[float, Any]]:
 
 
 def _number(one: Any) -> tuple[float, Any]:
-    value = float(one) if abs(one) < 1e308 else np.inf * np.sign(float(np.sign(one)))
+    try:
+        value = float(one)
+    except OverflowError:  # of a whole number
+        value = np.inf if one > 0 else -np.inf
     return (value, NOTHING) if value == value else (np.nan, _of_text("nan"))
 
 
