@@ -15,15 +15,20 @@ from epsgauge.auditing.audit import Audit, Case, Models, assemble
 from epsgauge.auditing.beforehand import check_of_scores
 from epsgauge.auditing.claim import Claim, Promises, promises
 from epsgauge.auditing.setup import Setup, setup_of
+from epsgauge.bounds.watched import refuted_now
 from epsgauge.errors import InvalidInput
+from epsgauge.methods.anytime import AnytimeOfCoins, Betting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Lost
-from epsgauge.methods.table import SHARPEST, WATCHED
+from epsgauge.methods.method import Method
+from epsgauge.methods.table import SHARPEST
 from epsgauge.sampling.game import MechanismGame, Played, Sampled
 from epsgauge.sampling.regions import REGIONS
 from epsgauge.scores.rules import Given, Split, judge
 from epsgauge.settings import OF_A_RULE, AuditSettings
 
+# Above it, guesses that are weighed pay more for δ than they gain.
+WATCHED_DELTA = 1e-4
 STOPPED = "samples were to be drawn until a violation is proven"
 ACCESS = "it sees the whole output of the mechanism"
 
@@ -35,11 +40,12 @@ def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
     delta = claim.delta
     if game.until is None:
         played = game.play(delta=delta)
-        return assemble(_case(game, using, claim, played, _evidence(played, delta)))
+        return assemble(_case(game, using, claim, played, _evidence(played, delta, played.threshold)))
     if not isinstance(claim.claim, Claim):
         raise InvalidInput('until="violation" needs a claim to refute. State claimed_eps and claimed_delta.')
-    played, evidence = _until_refuted(game, claim.claim, using.settings.verdict_level)
-    return assemble(_case(game, using, claim, played, evidence))
+    method = Betting() if delta > WATCHED_DELTA else AnytimeOfCoins()
+    played, evidence = _until_refuted(game, claim.claim, method, using.settings.verdict_level)
+    return assemble(_case(game, replace(using, method=method), claim, played, evidence))
 
 
 def _setup(game: MechanismGame, changes: Mapping[str, Any]) -> Setup:
@@ -59,21 +65,25 @@ def _setup(game: MechanismGame, changes: Mapping[str, Any]) -> Setup:
     return using if using.method is not None or using.settings.by_mu else replace(using, method=SHARPEST)
 
 
-def _evidence(played: Played, delta: float) -> Evidence:
-    rule = Given(played.threshold) if played.threshold is not None else Split(played.n_fit)
+def _evidence(played: Played, delta: float, threshold: float | None) -> Evidence:
+    rule = Given(threshold) if threshold is not None else Split(played.n_fit)
     return Evidence(judge(played.scores, rule, delta=delta))
 
 
-def _until_refuted(game: MechanismGame, claim: Claim, level: float) -> tuple[Played, Evidence]:
-    """By the bound that holds at every moment, after each batch."""
+def _until_refuted(game: MechanismGame, claim: Claim, method: Method, level: float) -> tuple[Played, Evidence]:
+    """By a bound that holds at every moment, after each batch.
+
+    Guesses that are weighed need no threshold. Others are guesses of 1 where the log-odds are above the claim: that is
+    where its hockey-stick divergence is.
+    """
+    weighs, at = isinstance(method, AnytimeOfCoins), {"delta": claim.delta, "level": level}
     for played in game.watch(delta=claim.delta):
-        if len(np.unique(played.scores.bit[: played.n_fit])) < 2:
+        evidence = _evidence(played, claim.delta, None if weighs else claim.eps)
+        if weighs and not refuted_now(evidence.watched, eps=claim.eps, **at):
             continue
-        evidence = _evidence(played, claim.delta)
-        method = WATCHED.form(evidence, by_mu=False)
-        if method.lower_bound(evidence, delta=claim.delta, level=level) > claim.eps:
-            return played, evidence
-    return played, _evidence(played, claim.delta)
+        if method.lower_bound(evidence, **at) > claim.eps:
+            break
+    return played, evidence
 
 
 def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, evidence: Evidence) -> Case:

@@ -47,12 +47,13 @@ class Learned:
     """A region, with the threshold that was chosen for it and the lower end that it had there."""
 
     name: str
-    log_odds: LogOdds
+    halves: tuple[LogOdds, LogOdds]
     threshold: float
     seen: float
 
     def score(self, outputs: Outputs) -> Floats:
-        return clean(self.log_odds(outputs))
+        one, other = (clean(log_odds(outputs)) for log_odds in self.halves)
+        return 0.5 * (one + other)
 
 
 def clean(log_odds: Floats) -> Floats:
@@ -67,16 +68,18 @@ def table(bits: Ints, score: Floats, adjacency: Adjacency) -> Scores:
 
 
 def learn(
-    apart: Sample, choosing: Sample, names: Iterable[str], *, delta: float, adjacency: Adjacency, seed: int
+    one: Sample, other: Sample, names: Iterable[str], *, delta: float, adjacency: Adjacency, seed: int
 ) -> Learned:
-    """Each region learns on one part; the other part chooses among them, with a threshold for each."""
+    """Each region learns on either half and is tried on the other; the best is the mean of what both halves say."""
     found = []
-    for name, log_odds in _each(apart, names, seed).items():
-        scores = table(choosing.bits, clean(log_odds(choosing.outputs)), adjacency)
-        tried = search(
-            scores, delta=delta, level=STRICT, method=SameData().search, candidates=_thresholds(scores.score)
-        )
-        found.append(Learned(name, log_odds, tried.threshold, float(np.nan_to_num(tried.lower[tried.best]))))
+    for name in names:
+        first, second = (_learned(name, half[:MOST], seed) for half in (one, other))
+        said = np.concatenate([clean(first(other.outputs)), clean(second(one.outputs))])
+        scores = table(np.concatenate([other.bits, one.bits]), said, adjacency)
+        cuts = _thresholds(said)
+        tried = search(scores, delta=delta, level=STRICT, method=SameData().search, candidates=cuts)
+        seen = float(np.nan_to_num(tried.lower[tried.best]))
+        found.append(Learned(name, (first, second), tried.threshold, seen))
     return max(found, key=lambda one: one.seen)
 
 
@@ -115,16 +118,13 @@ class OnTheWay:
     def _learn(self) -> None:
         self._parts = [Sample.joined(self._parts)]
         self._learned_at = self._n
-        self._regions = _each(self._parts[0][-MOST:], self._names, self._seed)
+        self._regions = {name: _learned(name, self._parts[0][-MOST:], self._seed) for name in self._names}
 
 
-def _each(apart: Sample, names: Iterable[str], seed: int) -> dict[str, LogOdds]:
-    out = {}
-    for name in names:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", RuntimeWarning)  # of columns without any number
-            out[name] = REGIONS[name].learn(apart.outputs, apart.bits, np.random.default_rng(seed))
-    return out
+def _learned(name: str, apart: Sample, seed: int) -> LogOdds:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # of columns without any number
+        return REGIONS[name].learn(apart.outputs, apart.bits, np.random.default_rng(seed))
 
 
 def _thresholds(score: Floats) -> Floats:
