@@ -5,7 +5,7 @@
 Each mechanism claims ε = 0.5 (or the ε beside it) for the pair of neighbouring inputs that is given. Verdicts are at
 1 − 1e-4, so that a false alarm in this table would be one in ten thousand. "until" is how many samples a game takes
 that stops at the first proof of a violation. Outputs are rounded to a grid but for those that are called "in floats".
-Libraries are audited where they are installed (diffprivlib, OpenDP); what is not installed is left out.
+Seconds are CPU time on one thread. Libraries are audited where they are installed (diffprivlib, OpenDP); what is not installed is left out.
 """
 
 from __future__ import annotations
@@ -224,15 +224,15 @@ def gdp_mu(eps: float, delta: float) -> float:
 def measured(row: Row, samples: int) -> tuple[str, ...]:
     n = samples // 5 if row.slow else samples
     claim = {"claimed_eps": row.claim, "claimed_delta": row.delta, "verdict_level": LEVEL}
-    begun = time.perf_counter()
+    begun = time.process_time()
     found = eg.audit(eg.MechanismGame(row.mechanism, row.d0, row.d1, n_samples=n), **claim)
-    took = time.perf_counter() - begun
-    begun, on_the_way = time.perf_counter(), []
+    took = time.process_time() - begun
+    begun, on_the_way = time.process_time(), []
     for seed in range(3 if found.verdict.kind == "violation" else 0):
         game = eg.MechanismGame(row.mechanism, row.d0, row.d1, n_samples=n, until="violation", seed=seed)
         again = eg.audit(game, **claim)
         on_the_way.append(again.sampled.drawn if again.verdict.kind == "violation" else math.inf)
-    each = (time.perf_counter() - begun) / max(len(on_the_way), 1)
+    each = (time.process_time() - begun) / max(len(on_the_way), 1)
     until = "" if not on_the_way else f"{np.median(on_the_way):.0f}"
     alarm = " FALSE ALARM" if row.holds and found.verdict.kind == "violation" else ""
     true = "" if row.true is None else "∞" if math.isinf(row.true) else f"{row.true:.3g}"

@@ -12,6 +12,7 @@ from scipy import special, stats
 
 import epsgauge as eg
 from epsgauge.auditing.audit import audit
+from epsgauge.auditing.replayed import sensitivity
 from epsgauge.bounds.exact import exact_lower_bound
 from epsgauge.bounds.watched import watched_lower_bound
 from epsgauge.errors import InvalidInput
@@ -400,6 +401,9 @@ def test_an_error_is_an_output():
         ((response, 0, 1), {"regions": ("tree",)}, 'Did you mean "trees"'),
         ((response, 0, 1), {"regions": ()}, "but got none"),
         ((response, 0, 1), {"adjacency": "near"}, "adjacency must be"),
+        ((response, 0, 1), {"norm": 3}, "norm must be 1 or 2"),
+        ((response, 0, 1), {"sensitivity": -1.0}, "sensitivity must be"),
+        ((lambda data: data, 0, 1), {"sensitivity": 1.0}, "needs a mechanism that takes rng"),
         ((lambda data: 1 / data, 0, 1), {}, "the mechanism on d0 failed with ZeroDivisionError"),
         ((lambda data, size: data, 0, 1), {}, None),
     ],
@@ -426,6 +430,40 @@ def test_settings_that_a_game_has_none_of(settings, said):
 def test_until_needs_a_claim():
     with pytest.raises(InvalidInput, match="needs a claim to refute"):
         audit(MechanismGame(response, 0, 1, n_samples=400, until="violation"))
+
+
+# Frozen noise
+
+
+def vector(data, rng):
+    return np.asarray(data, float) + rng.laplace(0, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "d0", "d1", "norm", "stated", "result"),
+    [
+        (laplace, 0.0, 1.0, 1, 1.0, "consistent"),
+        (laplace, 0.0, 1.001, 1, 1.0, "refuted"),
+        (on_grid, 0.0, 1.0, 1, 1.0, "consistent"),
+        (vector, [0, 0, 0], [1, 1, 0], 2, 1.5, "consistent"),
+        (vector, [0, 0, 0], [1, 1, 0], 1, 1.5, "refuted"),
+        (lambda data, rng: data * rng.laplace(), 1.0, 2.0, 1, 1.0, "not tested"),
+        (sparse_vector, [0.0], [1.0, 2.0], 1, 1.0, "not tested"),
+    ],
+)
+def test_the_same_noise_shows_how_far_data_sets_are_apart(mechanism, d0, d1, norm, stated, result):
+    found = sensitivity(MechanismGame(mechanism, d0, d1, sensitivity=stated, norm=norm))
+    assert found.result == result
+
+
+def test_a_sensitivity_that_is_refuted_leaves_the_claim_without_support():
+    """The noise is that of sensitivity 1, and one record moves the sum by 1.1: too little to be seen in few samples."""
+    game = MechanismGame(on_grid, 0.0, 1.1, n_samples=1000, regions=("linear",), sensitivity=1.0)
+    found = eg.audit(game, claimed_eps=1.0)
+    assert found.verdict.kind == "unsupported"
+    assert "the mechanism is not what the stated claim" in found.verdict.sentence
+    assert "are 1.1 apart in norm 1, where 1 is stated" in found.verdict.sentence
+    assert "another mechanism than this one" in found.decision.meaning
 
 
 # The command

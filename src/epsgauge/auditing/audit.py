@@ -34,6 +34,7 @@ from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import METHODS, OF_NOISE, default_method, judging
 from epsgauge.plain import plain
+from epsgauge.probing.finding import Finding
 from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.sampling.game import MechanismGame, Sampled
@@ -282,6 +283,7 @@ class Case:
     beforehand: Declaration | None = None  # of scores
     who: Adversary | None = None  # of a game
     sampled: Sampled | None = None
+    broken: tuple[Finding, ...] = ()  # of a game: what the claim rests on and was refuted
 
     @property
     def settings(self) -> AuditSettings:
@@ -317,6 +319,8 @@ class Case:
     @property
     def basis(self) -> Basis:
         """What the claim rests on."""
+        if self.sampled is not None:
+            return Basis(broken=self.broken, of="mechanism")
         probe, claim = None if self.run is None else self.run.probe, self.promised.claim
         return basis_of(claim, self.claimed_privacy, probe) if isinstance(claim, Claim) else Basis(probe)
 

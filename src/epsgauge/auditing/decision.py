@@ -14,7 +14,7 @@ MEANS: dict[Ruling, str] = {
     "violation": "Do not release under this claim: the {what} spends more than it promises.",
     "violation by an estimate": "Do not decide by this audit: its bound is an estimate.",
     "violation by a credible bound": "Do not decide by this audit: its bound is credible, not guaranteed.",
-    "unsupported": "Do not release under this claim: its ε was computed for another training than this one.",
+    "unsupported": "Do not release under this claim: its ε was computed for another {what} than this one.",
     "not refuted": "Nothing that was seen speaks against the claim. This does not verify it.",
     "inconclusive": "Do not decide by this audit: the attack is too weak to tell.",
     "underpowered": "Do not decide by this audit: there are too few {units} to tell.",

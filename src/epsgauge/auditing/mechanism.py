@@ -14,6 +14,7 @@ from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.audit import Audit, Case, Models, assemble
 from epsgauge.auditing.beforehand import check_of_scores
 from epsgauge.auditing.claim import Claim, Promises, promises
+from epsgauge.auditing.replayed import sensitivity
 from epsgauge.auditing.setup import Setup, setup_of
 from epsgauge.bounds.watched import refuted_now
 from epsgauge.errors import InvalidInput
@@ -92,6 +93,8 @@ def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, ev
     how = "learned anew on all samples before" if on_the_way else "learned on samples set apart"
     who = Adversary(f"region {region.name}", f"{region.meaning}, {how}", ACCESS)
     lost = Lost(STOPPED, stopping=True) if on_the_way else None
+    found = sensitivity(game)
+    broken = () if found is None or found.result != "refuted" else (found,)
     n, judged = len(played.scores.models), evidence.judged.n_models
     sampled = Sampled(
         mechanism=game.title,
@@ -103,8 +106,9 @@ def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, ev
         seed=game.seed,
         seeded=game.call.seeded,
         command=command_of(game, using.settings),
+        sensitivity=None if found is None else f"{found.result}. {found.sentence}",
     )
-    return Case(game.title, using, evidence, 1, claim, Models(n, n, 0), lost, who=who, sampled=sampled)
+    return Case(game.title, using, evidence, 1, claim, Models(n, n, 0), lost, who=who, sampled=sampled, broken=broken)
 
 
 def _pair(game: MechanismGame, at: int) -> str:
@@ -134,6 +138,7 @@ def command_of(game: MechanismGame, settings: AuditSettings) -> str:
     if settings.claimed_eps is not None:
         words += ["--eps", f"{settings.claimed_eps:g}"]
     words += ["--delta", f"{settings.delta:g}", "--samples", str(game.n_samples), "--seed", str(game.seed)]
+    words += [] if game.sensitivity is None else ["--sensitivity", f"{game.sensitivity:g}", "--norm", str(game.norm)]
     words += ["--until", game.until] if game.until else []
     words += ["--regions", ",".join(game.regions)] if game.regions != tuple(REGIONS) else []
     return shlex.join(words)

@@ -34,6 +34,11 @@ def mechanism(
         str | None, typer.Option(help="What may be learned: some of events,linear,trees,kernel,digits. [default: all]")
     ] = None,
     adjacency: Annotated[str, typer.Option(help="How both data sets differ: substitute or add-remove.")] = "substitute",
+    sensitivity: Annotated[
+        float | None,
+        typer.Option(help="Stated sensitivity, tested by replaying the noise of a function that takes rng."),
+    ] = None,
+    norm: Annotated[int, typer.Option(help="Norm of the sensitivity: 1 or 2.")] = 1,
     seed: Annotated[int, typer.Option(help="Of bits, and of noise where that can be seeded.")] = 0,
     level: Level = None,
     verdict_method: VerdictMethod = None,
@@ -62,6 +67,8 @@ def mechanism(
         until=until,  # type: ignore[arg-type]  # it is checked there
         adjacency=adjacency,  # type: ignore[arg-type]
         seed=seed,
+        sensitivity=sensitivity,
+        norm=norm,  # type: ignore[arg-type]
         regions=tuple(REGIONS) if regions is None else tuple(name.strip() for name in regions.split(",")),
         name=function,
     )

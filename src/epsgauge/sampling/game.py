@@ -47,11 +47,13 @@ class Sampled:
     seed: int
     seeded: str
     command: str  # that plays it again
+    sensitivity: str | None = None  # what replayed noise shows of it, in words
 
     @property
     def sentences(self) -> tuple[str, ...]:
         apart = f"{self.drawn} samples drawn, {self.apart} of them to learn the region and its threshold"
-        return (apart, self.pair, f"seed {self.seed}: {self.seeded}")
+        replayed = () if self.sensitivity is None else (f"sensitivity: {self.sensitivity}",)
+        return (apart, self.pair, *replayed, f"seed {self.seed}: {self.seeded}")
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -83,7 +85,8 @@ class MechanismGame:
     `mechanism(data)` returns numbers, arrays, lists, texts or None. If it takes `rng`, it is given a generator; if it
     takes `size`, it must return as many independent outputs at once. Without `d0` and `d1`, `pairs` is searched on
     samples set apart: a list of (d0, d1), or "answers:N" or "records:N". With `until="violation"` samples are drawn
-    until the claim is refuted, at most `n_samples`.
+    until the claim is refuted, at most `n_samples`. With a stated `sensitivity`, in this `norm`, a mechanism that takes
+    `rng` also runs on both data sets with the same noise, which shows exactly how far these are apart.
 
     >>> import numpy as np
     >>> def noisy(data, rng, size):
@@ -100,6 +103,8 @@ class MechanismGame:
     until: Until | None = None
     adjacency: Adjacency = "substitute"
     seed: int = 0
+    sensitivity: float | None = None
+    norm: Literal[1, 2] = 1
     regions: tuple[str, ...] = tuple(REGIONS)
     name: str | None = None
 
@@ -116,6 +121,15 @@ class MechanismGame:
                 )
         if not self.regions:
             raise InvalidInput(f"regions must be some of {', '.join(REGIONS)}, but got none.")
+        if self.sensitivity is not None:
+            checks.positive("sensitivity", self.sensitivity)
+            if not self.call.takes_rng:
+                raise InvalidInput(
+                    "a stated sensitivity is tested by replaying noise, which needs a mechanism that takes rng, but "
+                    f"{self.title} does not. Let it draw from rng, or leave out sensitivity."
+                )
+        if self.norm not in (1, 2):
+            raise InvalidInput(f"norm must be 1 or 2, but got {self.norm!r}.")
         given = [self.d0 is not None, self.d1 is not None]
         if self.pairs is None and not all(given):
             raise InvalidInput(
@@ -150,6 +164,10 @@ class MechanismGame:
         bits: Ints = np.random.default_rng(self._seed(1, *part)).integers(0, 2, n)
         outputs = self.call.draw(self.all_pairs[pair], bits, self._seed(2, *part))
         return Sample(outputs, bits)
+
+    def frozen(self, data: Any, n: int) -> Outputs:
+        """Outputs of one data set with the noise that every other one gets too."""
+        return self.call.draw((data, data), np.zeros(n, np.int64), self._seed(4))
 
     def play(self, *, delta: float) -> Played:
         """Learn on one part of the samples, and score the other."""
