@@ -5,7 +5,8 @@
 Each mechanism claims ε = 0.5 (or the ε beside it) for the pair of neighbouring inputs that is given. Verdicts are at
 1 − 1e-4, so that a false alarm in this table would be one in ten thousand. "until" is how many samples a game takes
 that stops at the first proof of a violation. Outputs are rounded to a grid but for those that are called "in floats".
-Seconds are CPU time on one thread. Libraries are audited where they are installed (diffprivlib, OpenDP); what is not installed is left out.
+Seconds are CPU time on one thread. Libraries are audited where they are installed (diffprivlib, OpenDP); what is not
+installed is left out.
 """
 
 from __future__ import annotations

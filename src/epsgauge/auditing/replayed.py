@@ -28,8 +28,7 @@ def sensitivity(game: MechanismGame) -> Finding | None:
         far = float(np.linalg.norm(moved, ord=game.norm, axis=1).min())
         if far >= most:
             most, where = far, f"d0 = {d0!r} and d1 = {d1!r}"
-    text = (
-        f"With the same noise, {where} are {number(most)} apart in norm {game.norm}, where {number(stated)} is stated."
-    )
+    apart = f"{number(most)} apart in norm {game.norm}, where {number(stated)} is stated"
+    text = f"With the same noise, {where} are {apart}."
     rests = f"{SEEDS} seeds; exact, because the noise is the same."
     return Finding(name, "refuted" if most > stated * (1 + ROUNDING) else "consistent", text, rests)

@@ -36,7 +36,7 @@ def mechanism(
     adjacency: Annotated[str, typer.Option(help="How both data sets differ: substitute or add-remove.")] = "substitute",
     sensitivity: Annotated[
         float | None,
-        typer.Option(help="Stated sensitivity, tested by replaying the noise of a function that takes rng."),
+        typer.Option(help="Stated sensitivity, tested by replaying noise; the function must take rng."),
     ] = None,
     norm: Annotated[int, typer.Option(help="Norm of the sensitivity: 1 or 2.")] = 1,
     seed: Annotated[int, typer.Option(help="Of bits, and of noise where that can be seeded.")] = 0,

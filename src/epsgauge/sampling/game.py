@@ -18,6 +18,7 @@ from epsgauge.references import nearest
 from epsgauge.sampling.calls import Call
 from epsgauge.sampling.learning import Learned, OnTheWay, Sample, learn, table
 from epsgauge.sampling.neighbours import Pair, pairs_of
+from epsgauge.sampling.outputs import Outputs
 from epsgauge.sampling.regions import REGIONS
 from epsgauge.scores.table import Scores
 from epsgauge.stats import checks
