@@ -5,8 +5,8 @@
 Each mechanism claims ε = 0.5 (or the ε beside it) for the pair of neighbouring inputs that is given. Verdicts are at
 1 − 1e-4, so that a false alarm in this table would be one in ten thousand. "until" is how many samples a game takes
 that stops at the first proof of a violation. Outputs are rounded to a grid but for those that are called "in floats".
-Seconds are CPU time on one thread. Libraries are audited where they are installed (diffprivlib, OpenDP); what is not
-installed is left out.
+Seconds are CPU time on one thread. Libraries are audited where they are installed (diffprivlib, PyDP, OpenDP); what is
+not installed is left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 import epsgauge as eg
 from epsgauge.stats import region
@@ -152,6 +152,19 @@ def rappor_eps(f: float, h: int, *, p: float = 0.0, q: float = 1.0) -> float:
     return h * math.log(up * (1 - down) / (down * (1 - up)))
 
 
+def winners(data: np.ndarray, noise: Any) -> np.ndarray:
+    """How likely each place has the largest noisy value, by a sum over values."""
+    x = np.linspace(-80, 120, 400_001)[:, None] - data
+    others = [np.prod(np.delete(noise.cdf(x), place, axis=1), axis=1) for place in range(len(data))]
+    chances = np.array([np.sum(noise.pdf(x[:, place]) * others[place]) for place in range(len(data))])
+    return chances / chances.sum()
+
+
+def apart(p: np.ndarray, q: np.ndarray) -> float:
+    """The ε of two distributions over places."""
+    return float(np.abs(np.log(p / q)).max())
+
+
 def svt_eps(variant: int) -> float | None:
     """What is proven; a pair may have less."""
     return {1: EPS, 2: EPS, 3: math.inf, 4: 1.75 * EPS, 5: math.inf, 6: math.inf}[variant]
@@ -172,15 +185,22 @@ def rows() -> Iterator[Row]:
     yield Row("randomised response, 0.75", response(0.75), 0, 1, math.log(3))
     yield Row("truncated geometric", geometric(EPS), 2, 3)
     yield Row("truncated geometric, 2 ε", geometric(2 * EPS), 2, 3, 2 * EPS)
-    yield Row("noisy max 1", noisy_max(noise="laplace", value=False), ones, more - 2 * one, None)
-    yield Row("noisy max 2", noisy_max(noise="exponential", value=False), ones, more - 2 * one, None)
+    other = more - 2 * one
+    for number, noise in ((1, stats.laplace), (2, stats.expon)):
+        true = apart(*(winners(data, noise(scale=2 / EPS)) for data in (ones, other)))
+        name = "laplace" if number == 1 else "exponential"
+        yield Row(f"noisy max {number}", noisy_max(noise=name, value=False), ones, other, true)
     yield Row("noisy max 3 (value)", noisy_max(noise="laplace", value=True), ones, more, 5 * EPS / 2)
     yield Row("noisy max 4 (value)", noisy_max(noise="exponential", value=True), ones, 0 * ones, math.inf)
     yield Row("histogram 1", histogram(1 / EPS), ones, ones + one)
     yield Row("histogram 2 (scale ε)", histogram(EPS), ones, ones + one, 1 / EPS)
     yield Row("prefix sum", prefix_sum, ones, ones + one)
-    yield Row("exponential", exponential(0.5), ones, more - 2 * one, None)
-    yield Row("exponential, no half", exponential(1.0), 5 * one, 5 * one - 2 * one + 1, None)
+    for name, factor, d0, d1 in (
+        ("exponential", 0.5, ones, other),
+        ("exponential, no half", 1.0, 5 * one, 3 * one + 1),
+    ):
+        true = apart(*(special.softmax(factor * EPS * data) for data in (d0, d1)))
+        yield Row(name, exponential(factor), d0, d1, true)
     cross = (np.array([0.0, 0, 0, 0, 0, 1, 1, 1, 1, 1]), np.array([1.0, 1, 1, 1, 1, 0, 0, 0, 0, 0]))
     last = np.eye(10)[9]
     for variant in range(1, 7):
@@ -205,6 +225,11 @@ def of_libraries() -> Iterator[Row]:
         yield Row("diffprivlib Laplace", lambda d: laplace_.randomise(d), 0.0, 1.0, None, slow=True)
         yield Row("diffprivlib Snapping", lambda d: snapping.randomise(d), 0.0, 1.0, None, slow=True)
         yield Row("diffprivlib Geometric", lambda d: geometric_.randomise(d), 0, 1, EPS, slow=True)
+    if importlib.util.find_spec("pydp"):
+        from pydp.algorithms.numerical_mechanisms import LaplaceMechanism
+
+        snapped = LaplaceMechanism(EPS, 1.0)
+        yield Row("PyDP Laplace", lambda d: snapped.add_noise(d), 0.0, 1.0, EPS, slow=True)
     if importlib.util.find_spec("opendp"):
         import opendp.prelude as dp
 

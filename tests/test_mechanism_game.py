@@ -180,6 +180,14 @@ def test_a_claim_with_delta():
     assert (held.settings.delta, held.verdict.delta) == (0.13, 0.13)
 
 
+def test_a_claim_of_a_whole_curve():
+    game = MechanismGame(gaussian, 0, 1, n_samples=8000, regions=("linear",))
+    held, broken = (eg.audit(game, claimed_mu=mu) for mu in (1.0, 0.8))
+    assert (held.verdict.kind, broken.verdict.kind) == ("not refuted", "violation")
+    assert 0.8 < broken.verdict.mu <= 1.0
+    assert broken.verdict.promise == "guaranteed"
+
+
 def test_without_a_claim_there_is_a_bound():
     found = eg.audit(MechanismGame(response, 0, 1, n_samples=2000, regions=("events",)))
     assert (found.verdict.kind, found.settings.delta) == ("no claim", 0.0)
@@ -427,9 +435,11 @@ def test_settings_that_a_game_has_none_of(settings, said):
         audit(MechanismGame(response, 0, 1, n_samples=400, regions=("events",)), **settings)
 
 
-def test_until_needs_a_claim():
-    with pytest.raises(InvalidInput, match="needs a claim to refute"):
-        audit(MechanismGame(response, 0, 1, n_samples=400, until="violation"))
+@pytest.mark.parametrize("settings", [{}, {"claimed_mu": 1.0}, {"claimed_eps": 1.0, "verdict_method": "exact"}])
+def test_until_needs_a_claim_of_eps_and_brings_its_bound(settings):
+    said = "Leave out verdict_method" if "verdict_method" in settings else "needs a claim of ε to refute"
+    with pytest.raises(InvalidInput, match=said):
+        audit(MechanismGame(response, 0, 1, n_samples=400, until="violation"), **settings)
 
 
 # Frozen noise

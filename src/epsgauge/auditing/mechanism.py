@@ -42,8 +42,10 @@ def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
     if game.until is None:
         played = game.play(delta=delta)
         return assemble(_case(game, using, claim, played, _evidence(played, delta, played.threshold)))
-    if not isinstance(claim.claim, Claim):
-        raise InvalidInput('until="violation" needs a claim to refute. State claimed_eps and claimed_delta.')
+    if not isinstance(claim.claim, Claim) or using.settings.by_mu:
+        raise InvalidInput('until="violation" needs a claim of ε to refute. State claimed_eps and claimed_delta.')
+    if using.settings.verdict_method is not None:
+        raise InvalidInput('until="violation" is judged by a bound for every moment. Leave out verdict_method.')
     method = Betting() if delta > WATCHED_DELTA else AnytimeOfCoins()
     played, evidence = _until_refuted(game, claim.claim, method, using.settings.verdict_level)
     return assemble(_case(game, replace(using, method=method), claim, played, evidence))
@@ -137,6 +139,8 @@ def command_of(game: MechanismGame, settings: AuditSettings) -> str:
         return f"eg.audit({game!r})"
     if settings.claimed_eps is not None:
         words += ["--eps", f"{settings.claimed_eps:g}"]
+    if settings.claimed_mu is not None:
+        words += ["--mu", f"{settings.claimed_mu:g}"]
     words += ["--delta", f"{settings.delta:g}", "--samples", str(game.n_samples), "--seed", str(game.seed)]
     words += [] if game.sensitivity is None else ["--sensitivity", f"{game.sensitivity:g}", "--norm", str(game.norm)]
     words += ["--until", game.until] if game.until else []

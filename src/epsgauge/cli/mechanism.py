@@ -27,7 +27,10 @@ def mechanism(
         str | None, typer.Option(help="Search neighbouring vectors instead: answers:N or records:N, or module:attr.")
     ] = None,
     eps: Annotated[float | None, typer.Option(help="Claimed ε.")] = None,
-    delta: Annotated[float, typer.Option(help="δ of the claim.")] = 0.0,
+    delta: Annotated[
+        float | None, typer.Option(help="δ of the claim. [default: 0; of --mu, at which ε is shown: 1e-5]")
+    ] = None,
+    mu: Annotated[float | None, typer.Option(help="Claimed μ of Gaussian DP instead: a whole curve.")] = None,
     samples: Annotated[int, typer.Option(help="Samples to draw; with --until, at most.")] = 100_000,
     until: Annotated[str | None, typer.Option(help="violation: draw samples until one is proven.")] = None,
     regions: Annotated[
@@ -72,7 +75,7 @@ def mechanism(
         regions=tuple(REGIONS) if regions is None else tuple(name.strip() for name in regions.split(",")),
         name=function,
     )
-    settings = given_settings({**options, "claimed_eps": eps})
+    settings = given_settings({**options, "claimed_eps": eps, "claimed_mu": mu})
     found = audit(game, **settings)
     if report is not None:
         from epsgauge.reporting.report import report as write
