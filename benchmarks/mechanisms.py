@@ -1,6 +1,6 @@
 """Randomised mechanisms of StatDP's and DP-Sniper's papers, correct and broken: what an audit shows, how fast.
 
-    python benchmarks/mechanisms.py [--samples 100000] [--only NAME] [--markdown]
+    python benchmarks/mechanisms.py [--samples 100000] [--only NAME] [--markdown] [--dp-sniper DIR]
 
 Each mechanism claims ε = 0.5 (or the ε beside it) for the pair of neighbouring inputs that is given. Verdicts are at
 1 − 1e-4, so that a false alarm in this table would be one in ten thousand. "until" is how many samples a game takes
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -279,12 +280,30 @@ def measured(row: Row, samples: int) -> tuple[str, ...]:
 HEAD = ("mechanism", "claim", "true ε", "bound", "verdict", "region", "samples", "time", "until", "time")
 
 
+def peer(row: Row, samples: int) -> str:
+    """What DP-Sniper shows with as many samples, which is for δ = 0."""
+    from by_dp_sniper import lower_bound
+
+    if row.slow or row.delta:
+        return ""
+    begun = time.process_time()
+    found = lower_bound(row.mechanism, row.d0, row.d1, samples=samples, level=LEVEL)
+    return f"{max(found, 0.0):.3f} in {time.process_time() - begun:.1f} s"
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--samples", type=int, default=100_000)
     options.add_argument("--only", default="")
     options.add_argument("--markdown", action="store_true")
+    options.add_argument("--dp-sniper", metavar="DIR", help="a checkout of DP-Sniper: print its bounds instead")
     given = options.parse_args()
+    if given.dp_sniper:
+        sys.path.insert(0, given.dp_sniper)
+        for row in rows():
+            if given.only in row.name and (said := peer(row, given.samples)):
+                print(f"{row.name:<26}  {said}", flush=True)
+        return
     widths = (26, 14, 7, 7, 14, 8, 8, 7, 7, 7)
     if given.markdown:
         print("|", " | ".join(HEAD), "|")
