@@ -23,8 +23,11 @@ class _Mechanism:
         return found if found.ndim > 1 else found[:, None]
 
 
-def lower_bound(function: Callable[..., Any], d0: Any, d1: Any, *, samples: int, level: float) -> float:
-    """DP-Sniper's bound of ε at δ = 0; 20 parts of the samples train and choose, the others are judged."""
+def lower_bound(function: Callable[..., Any], d0: Any, d1: Any, *, samples: int, level: float, c: float) -> float:
+    """DP-Sniper's bound of ε at δ = 0; half of the samples train and choose, the others are judged.
+
+    `c` is the least probability of a region. Its default, 0.01, is meant for ten million samples.
+    """
     import torch
     from dpsniper.attack.dpsniper import DPSniper
     from dpsniper.classifiers.classifier_factory import LogisticRegressionFactory, MultiLayerPerceptronFactory
@@ -36,7 +39,7 @@ def lower_bound(function: Callable[..., Any], d0: Any, d1: Any, *, samples: int,
     torch.set_num_threads(1)
     mechanism, part = _Mechanism(function), samples // 40
     sizes = {"n_train": part, "n": part, "n_check": part, "n_final": samples // 4}
-    config = DDConfig(**sizes, n_processes=1, confidence=level)
+    config = DDConfig(**sizes, c=c, n_processes=1, confidence=level)
     wide, found = mechanism.m(d0, 2).shape[1], []
     for a1, a2 in ((d0, d1), (d1, d0)):
         for factory in (
