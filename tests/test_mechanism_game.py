@@ -166,6 +166,7 @@ def test_an_audit_of_a_game():
     assert broken.source == "mechanism"
     assert "the mechanism spends more" in broken.decision.meaning
     assert "10000 samples judged" in str(broken)
+    assert not any("are equal" in text for text in broken.warnings)  # outputs that come again are as they should be
 
 
 def test_a_claim_with_delta():
@@ -175,6 +176,7 @@ def test_a_claim_with_delta():
     held = eg.audit(game, claimed_eps=1.0, claimed_delta=0.13)
     assert held.verdict.kind == "not refuted"
     assert (held.settings.delta, held.verdict.delta) == (0.13, 0.13)
+    assert not any("training set" in text for text in held.warnings)  # there is none
 
 
 def test_a_claim_of_a_whole_curve():

@@ -352,7 +352,7 @@ def assemble(case: Case) -> Audit:
 
 
 def _assembled(case: Case) -> Audit:
-    settings, claim, run = case.settings, case.promised.claim, case.run
+    settings, claim, run, trained = case.settings, case.promised.claim, case.run, case.sampled is None
     at_claim, by_mu = case.promised.delta, settings.by_mu
     judge_, caveats = case.judge(at_claim, by_mu=by_mu)
     evidence = case.counted_by(judge_)
@@ -385,9 +385,9 @@ def _assembled(case: Case) -> Audit:
     warnings = (
         *said,
         *failures(evidence.failed, run),
-        *saturated(evidence),
+        *(saturated(evidence) if trained else ()),
         *case.promised.notes,
-        *of_rows(posterior, rows, settings.level),
+        *of_rows(posterior, rows, settings.level, trained=trained),
         *(() if run is None else run.notes),
         *(() if case.sampled is None else case.sampled.warnings),
     )
