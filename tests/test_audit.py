@@ -548,7 +548,7 @@ def test_what_goes_with_a_run_or_with_scores(whole):
     for wrong in ({"attack": "loss"}, {"rule": "given", "percentile": 5}):
         with pytest.raises(InvalidInput, match="goes with a run"):
             audit(responses(1.0, 50), **wrong)
-    with pytest.raises(InvalidInput, match="an audit is of a Run or of Scores, but got str"):
+    with pytest.raises(InvalidInput, match="an audit is of a Run, of Scores or of a MechanismGame, but got str"):
         audit("runs/a")
 
 

@@ -20,6 +20,7 @@ PUBLIC = [
     "Intrinsic",
     "InvalidInput",
     "KnownPrivacy",
+    "MechanismGame",
     "Method",
     "MissingExtra",
     "Plan",

@@ -87,7 +87,7 @@ def test_nothing_outside_asks_for_a_method_by_name():
 def test_the_map_names_every_file():
     named = set(re.findall(r"`_?(\w+)`", (SOURCE.parents[1] / "docs/design.md").read_text()))
     parts = {"calibration_" + part for part in ("bounds", "exact", "result", "scenarios", "sources")}  # `_bounds`, …
-    rooms = "attacks auditing bounds data figures games methods probing reporting reporting/viewer runner scores stats "
-    rooms += "scores/importers trainers"
+    rooms = "attacks auditing bounds data figures games methods probing reporting reporting/viewer runner sampling "
+    rooms += "scores scores/importers stats trainers"
     files = {file.stem for room in rooms.split() for file in (SOURCE / room).glob("*.py")} - {"__init__"}
     assert sorted(files - named - parts) == []

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from epsgauge.runner.run import run
     from epsgauge.runner.verify import verify
     from epsgauge.runner.view import Run
+    from epsgauge.sampling.game import MechanismGame
     from epsgauge.scores.importers.table import import_scores
     from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
     from epsgauge.scores.table import Scores
@@ -49,6 +50,7 @@ _HOME = {
     "Intrinsic": "epsgauge.probing.intrinsic",
     "InvalidInput": "epsgauge.errors",
     "KnownPrivacy": "epsgauge.mechanisms.privacy",
+    "MechanismGame": "epsgauge.sampling.game",
     "Method": "epsgauge.methods.method",
     "MissingExtra": "epsgauge.errors",
     "Plan": "epsgauge.runner.plan",
@@ -92,6 +94,7 @@ __all__ = [
     "Intrinsic",
     "InvalidInput",
     "KnownPrivacy",
+    "MechanismGame",
     "Method",
     "MissingExtra",
     "Plan",

@@ -1,4 +1,4 @@
-"""audit(): from a run or a table of scores to a verdict, by attack, rule, evidence, methods and claim."""
+"""audit(): from a run, a table of scores or a game to a verdict, by attack, rule, evidence, methods and claim."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from epsgauge.adjacency import Adjacency
-from epsgauge.auditing.adversary import adversary
+from epsgauge.auditing.adversary import Adversary, adversary
 from epsgauge.auditing.basis import Basis, basis_of
 from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
 from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, saturated, unpromised
@@ -34,8 +34,10 @@ from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import METHODS, OF_NOISE, default_method, judging
 from epsgauge.plain import plain
+from epsgauge.probing.finding import Finding
 from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
+from epsgauge.sampling.game import MechanismGame, Sampled
 from epsgauge.scores.rules import default_fit, default_fit_pairs, judge
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings
@@ -46,6 +48,7 @@ from epsgauge.stats.tally import Tally
 UNDECLARED = (
     "Not declared beforehand: this is guaranteed if rule, δ, level and seed were fixed before the scores were seen."
 )
+ONE_GAME = "This is guaranteed of one game: of several that are tried, each may be wrong at its own level."
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Audit(Reading, Printed):
     """Everything that one attack with one rule says about ε, with what each number promises, and the verdict."""
 
     name: str
-    source: Literal["run", "scores"]
+    source: Literal["run", "scores", "mechanism"]
     judge: Method  # that the verdict rests on
     own: tuple[Own, ...]  # attack and method of the user's
     verdict: Verdict
@@ -83,6 +86,17 @@ class Audit(Reading, Printed):
     looks: int  # at the results before this one
     declaration: Declaration | None  # what was declared beforehand; None of scores without one
     warnings: tuple[str, ...]
+    sampled: Sampled | None  # how samples of a mechanism came about
+
+    @property
+    def units(self) -> str:
+        """What is judged: of a mechanism each output stands for a model."""
+        return "models" if self.sampled is None else "samples"
+
+    @property
+    def said_of_scores(self) -> tuple[str, ...]:
+        """What was said of a table of scores, or how samples were drawn, in words."""
+        return super().said_of_scores if self.sampled is None else self.sampled.sentences
 
     @property
     def accountant(self) -> dict[Adjacency, float | None]:
@@ -102,7 +116,7 @@ class Audit(Reading, Printed):
     @property
     def decision(self) -> Decision:
         """What it means for a release, and what to do next."""
-        return decision_of(self.verdict, self.run)
+        return decision_of(self.verdict, self.run, of_mechanism=self.sampled is not None)
 
     @property
     def level_kept(self) -> bool:
@@ -135,17 +149,19 @@ class Audit(Reading, Printed):
 
 
 def audit(
-    source: Run | Scores,
+    source: Run | Scores | MechanismGame,
     *,
     seed: int | None = None,
     declared: str | PathLike[str] | None = None,
     **settings: Any,
 ) -> Audit:
-    """Judge a run as its plan says, or a table of scores; `settings` are those of a plan's `[audit]` table.
+    """Judge a run as its plan says, a table of scores or a game; `settings` are those of a plan's `[audit]` table.
 
     The first `fit_models` models of a run choose its rule, by default a sixth of them. Of a table of scores, whose
     order may mean anything, as many are drawn at random with `seed`, by default 0. With `rule="split-pairs"` it is
     `fit_pairs` pairs of each model, also where there is one model alone. A look at a run is logged.
+
+    A `MechanismGame` is played here, by its own seed. Its claim is for its own adjacency, and δ is that of the claim.
 
     Scores are judged exactly as the file `declared` says, which `declare` wrote before they were seen. Settings that
     contradict it are refused. A run's store has what its plan declared.
@@ -160,11 +176,17 @@ def audit(
     """
     if isinstance(source, Scores):
         return audit_scores(source, seed, None if declared is None else declaration_of(declared), settings)
-    if not isinstance(source, Run):
+    if not isinstance(source, Run | MechanismGame):
         raise InvalidInput(
-            f"an audit is of a Run or of Scores, but got {type(source).__name__}. Use Run.open(path) or "
-            "Scores.read(path, adjacency=...)."
+            f"an audit is of a Run, of Scores or of a MechanismGame, but got {type(source).__name__}. Use "
+            "Run.open(path) or Scores.read(path, adjacency=...)."
         )
+    if isinstance(source, MechanismGame) and not (declared is None and seed is None):
+        raise InvalidInput("seed and declared go with scores, but a game has a seed of its own. Leave them out.")
+    if isinstance(source, MechanismGame):
+        from epsgauge.auditing.mechanism import audit_game  # it needs this module
+
+        return audit_game(source, settings)
     if declared is not None:
         raise InvalidInput(
             f"declared goes with scores, but got {str(declared)!r} for a run, whose plan declares. Leave it out."
@@ -209,7 +231,7 @@ def audit_scores(
     judged = judge(scores, choice, delta=using.settings.delta)
     claim = promises(using.settings, None, scores.adjacency, trained=False)
     m, models = judged.pairs_per_model, Models(n, n, 0)
-    return _assemble(_Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared))
+    return assemble(Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared))
 
 
 def audit_run(
@@ -237,13 +259,13 @@ def audit_run(
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
     lost = level_lost(run, asked, from_another=skipped is not None)
     evidence, as_declared = evidence_of(run, judged, cut, late), asked.settings.level == run.declared.level
-    return _assemble(
-        _Case(run.plan.name, using, evidence, m, claim, models, lost, as_declared, run, signals, found.looks, control)
+    return assemble(
+        Case(run.plan.name, using, evidence, m, claim, models, lost, as_declared, run, signals, found.looks, control)
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Case:
+class Case:
     """What is to be judged, however it was come by."""
 
     name: str
@@ -259,6 +281,9 @@ class _Case:
     looks: Looks = ()
     control: Control | None = None
     beforehand: Declaration | None = None  # of scores
+    who: Adversary | None = None  # of a game
+    sampled: Sampled | None = None
+    broken: tuple[Finding, ...] = ()  # of a game: what the claim rests on and was refuted
 
     @property
     def settings(self) -> AuditSettings:
@@ -267,6 +292,11 @@ class _Case:
     @property
     def declaration(self) -> Declaration | None:
         return self.beforehand if self.run is None else self.run.declaration
+
+    @property
+    def undeclared(self) -> str:
+        """What a guarantee rests on where nothing was declared."""
+        return UNDECLARED if self.sampled is None else ONE_GAME
 
     def facts(self, delta: float) -> Facts:
         """For a bound at this δ."""
@@ -291,6 +321,8 @@ class _Case:
     @property
     def basis(self) -> Basis:
         """What the claim rests on."""
+        if self.sampled is not None:
+            return Basis(broken=self.broken, of="mechanism")
         probe, claim = None if self.run is None else self.run.probe, self.promised.claim
         return basis_of(claim, self.claimed_privacy, probe) if isinstance(claim, Claim) else Basis(probe)
 
@@ -316,13 +348,13 @@ def _guarded(using: Setup) -> Iterator[None]:
         yield
 
 
-def _assemble(case: _Case) -> Audit:
+def assemble(case: Case) -> Audit:
     with _guarded(case.using):
         return _assembled(case)
 
 
-def _assembled(case: _Case) -> Audit:
-    settings, claim, run = case.settings, case.promised.claim, case.run
+def _assembled(case: Case) -> Audit:
+    settings, claim, run, trained = case.settings, case.promised.claim, case.run, case.sampled is None
     at_claim, by_mu = case.promised.delta, settings.by_mu
     judge_, caveats = case.judge(at_claim, by_mu=by_mu)
     evidence = case.counted_by(judge_)
@@ -330,14 +362,14 @@ def _assembled(case: _Case) -> Audit:
     facts = replace(case.facts(settings.delta), level_declared=case.level_declared)
     kept = left(judge_, case.facts(at_claim), evidence, form=method)
     attack = None if run is None else case.using.attack
-    who = adversary(evidence.judged, attack, case.signals, run)
+    who = case.who or adversary(evidence.judged, attack, case.signals, run)
     said = (
         *caveats,
         *beside(run, settings, case.looks, kept.promise),
         *unpromised(evidence, kept.why),
         *of_own_attack(case.using),
     )
-    undeclared = (UNDECLARED,) if case.declaration is None and kept.promise == "guaranteed" else ()
+    undeclared = () if case.declaration is not None or kept.promise != "guaranteed" else (case.undeclared,)
     ruled = verdict(
         claim,
         evidence,
@@ -355,10 +387,11 @@ def _assembled(case: _Case) -> Audit:
     warnings = (
         *said,
         *failures(evidence.failed, run),
-        *saturated(evidence),
+        *(saturated(evidence) if trained else ()),
         *case.promised.notes,
-        *of_rows(posterior, rows, settings.level),
+        *of_rows(posterior, rows, settings.level, trained=trained),
         *(() if run is None else run.notes),
+        *(() if case.sampled is None else case.sampled.warnings),
     )
     return Audit(
         settings=settings,
@@ -377,7 +410,7 @@ def _assembled(case: _Case) -> Audit:
         attack=attack,
         signals=case.signals,
         name=case.name,
-        source="scores" if run is None else "run",
+        source="run" if run is not None else "scores" if case.sampled is None else "mechanism",
         judge=judge_,
         own=case.using.own,
         verdict=ruled,
@@ -388,6 +421,7 @@ def _assembled(case: _Case) -> Audit:
         looks=len(case.looks),
         declaration=case.declaration,
         warnings=warnings,
+        sampled=case.sampled,
     )
 
 
@@ -403,7 +437,7 @@ def rows_of(
     return tuple(row for row in found if row is not None)
 
 
-def _gauge(case: _Case, evidence: Evidence, ruled: Verdict) -> Gauge:
+def _gauge(case: Case, evidence: Evidence, ruled: Verdict) -> Gauge:
     """A limit for ε at the audit's δ is no claim of μ, and may be at another δ than the claim."""
     settings = case.settings
     judge_ = case.judge(settings.delta, by_mu=False, limit=True)[0]

@@ -18,6 +18,7 @@ class Basis:
 
     probe: Probe | Unprobed | None = None  # None: the run made none
     broken: tuple[Finding, ...] = ()
+    of: str = "training"  # what was tested
     eps: float | None = None  # with what was found the accountant would say at least this; None where no number says so
 
     @property
@@ -38,7 +39,7 @@ def basis_of(claim: Claim, privacy: Privacy | None, probe: Probe | Unprobed | No
     if eps is not None and eps <= claim.eps and all(finding.numbered for finding in broken):
         broken, eps = [], None
     broken += _accounting(claim, privacy)
-    return Basis(probe, tuple(broken), eps)
+    return Basis(probe, tuple(broken), eps=eps)
 
 
 def _concerns(finding: Finding, claim: Claim) -> bool:

@@ -79,11 +79,12 @@ def saturated(evidence: Evidence) -> tuple[str, ...]:
     )
 
 
-def of_rows(posterior: Posterior, rows: tuple[MethodRow, ...], level: float) -> tuple[str, ...]:
+def of_rows(posterior: Posterior, rows: tuple[MethodRow, ...], level: float, *, trained: bool) -> tuple[str, ...]:
     """Where several bounds are guaranteed, the guaranteed low end is that of the highest."""
     low = {row.method: row.low for row in rows}
     of_mechanism = [row for row in rows if not set(OF_A_CURVE) & set(row.assumptions)]
     proven = [row.low for row in of_mechanism if row.promise == "guaranteed"]
     highest = max([low[BASELINE.name], *proven])
     exact = next((row.tally for row in rows if row.method == SHARPEST.name), None)
-    return cautions(posterior, level=level, credible=low[POSTERIOR.name], proven=highest, exact=exact)
+    credible = low[POSTERIOR.name]
+    return cautions(posterior, level=level, credible=credible, proven=highest, exact=exact, trained=trained)

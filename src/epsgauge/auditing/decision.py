@@ -11,14 +11,24 @@ from epsgauge.probing.result import Probe
 from epsgauge.runner.view import Run
 
 MEANS: dict[Ruling, str] = {
-    "violation": "Do not release under this claim: the training spends more than it promises.",
+    "violation": "Do not release under this claim: the {what} spends more than it promises.",
     "violation by an estimate": "Do not decide by this audit: its bound is an estimate.",
     "violation by a credible bound": "Do not decide by this audit: its bound is credible, not guaranteed.",
-    "unsupported": "Do not release under this claim: its ε was computed for another training than this one.",
+    "unsupported": "Do not release under this claim: its ε was computed for another {what} than this one.",
     "not refuted": "Nothing that was seen speaks against the claim. This does not verify it.",
     "inconclusive": "Do not decide by this audit: the attack is too weak to tell.",
-    "underpowered": "Do not decide by this audit: there are too few models to tell.",
+    "underpowered": "Do not decide by this audit: there are too few {units} to tell.",
     "no claim": "There is nothing to decide: no claim was given.",
+}
+OF_MECHANISM: dict[Ruling, str] = {
+    "violation": "Find what the region sees: audit with one region at a time (regions), then fix the mechanism.",
+    "violation by an estimate": "Play a new game with another seed, and judge it by a bound that is guaranteed.",
+    "violation by a credible bound": "Play a new game with another seed, and judge it by a bound that is guaranteed.",
+    "unsupported": "Fix the mechanism, or claim what it does.",
+    "not refuted": "Try other pairs of neighbouring inputs (pairs), or more samples.",
+    "inconclusive": "Use more samples, or other pairs of neighbouring inputs (pairs).",
+    "underpowered": "Use more samples.",
+    "no claim": "State a claim: claimed_eps and claimed_delta (--eps and --delta).",
 }
 
 
@@ -38,8 +48,12 @@ class Decision:
     steps: tuple[Step, ...]
 
 
-def decision_of(verdict: Verdict, run: Run | None) -> Decision:
-    """Of a run, or of scores where there is none."""
+def decision_of(verdict: Verdict, run: Run | None, *, of_mechanism: bool = False) -> Decision:
+    """Of a run, or of scores where there is none, or of samples of a mechanism."""
+    words = {"what": "mechanism", "units": "samples"} if of_mechanism else {"what": "training", "units": "models"}
+    meaning = MEANS[verdict.kind].format(**words)
+    if of_mechanism:
+        return Decision(meaning, (Step(OF_MECHANISM[verdict.kind]),))
     steps = {
         "violation": _mend,
         "unsupported": _mend,
@@ -50,7 +64,7 @@ def decision_of(verdict: Verdict, run: Run | None) -> Decision:
         "underpowered": _more,
         "no claim": _claim,
     }[verdict.kind](verdict, run)
-    return Decision(MEANS[verdict.kind], tuple(steps))
+    return Decision(meaning, tuple(steps))
 
 
 def _mend(v: Verdict, run: Run | None) -> list[Step]:

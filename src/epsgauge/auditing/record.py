@@ -22,6 +22,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "source": audit.source,
         "adjacency": audit.adjacency,
         "scores": _said(audit),
+        "sampled": None if audit.sampled is None else asdict(audit.sampled),
         "settings": audit.settings.model_dump(mode="json"),
         "models": {
             "planned": audit.models.planned,

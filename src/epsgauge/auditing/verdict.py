@@ -94,7 +94,7 @@ class Verdict:
             case "violation by an estimate" | "violation by a credible bound":
                 return f"{_shown(self)}, above {_claimed(self)}, {with_whom}"
             case "unsupported":
-                return f"the training is not what {_claimed(self)} assumes."
+                return f"the {self.basis.of} is not what {_claimed(self)} assumes."
             case "not refuted":
                 return f"{_claimed(self)}."
             case "inconclusive":

@@ -41,7 +41,9 @@ def betting_lower_bound(fn: ArrayLike, fp: ArrayLike, pairs: ArrayLike, *, delta
     checks.within("fn", misses, "such that fn + fp is at most pairs", misses + alarms <= m)
     slack = 1.0 - checks.one("delta", checks.delta(delta))
     wanted = -np.log(1.0 - checks.level(level))
-    cells, times = np.unique(np.stack([misses, alarms, m]), axis=1, return_counts=True)
+    base = int(m.max(initial=0)) + 1
+    once, times = np.unique((misses * base + alarms) * base + m, return_counts=True)
+    cells = np.stack([once // base**2, once // base % base, once % base])
     if log_wealth(0.0, cells, times, slack) < wanted:
         return 0.0
     # wealth only falls with ε, and the smallest stake is not allowed any more at the high end

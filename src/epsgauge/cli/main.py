@@ -23,6 +23,7 @@ from epsgauge.cli.estimate import estimate
 from epsgauge.cli.export import export
 from epsgauge.cli.init import init
 from epsgauge.cli.intrinsic import intrinsic
+from epsgauge.cli.mechanism import mechanism
 from epsgauge.cli.merge import merge
 from epsgauge.cli.probe import probe
 from epsgauge.cli.report import report
@@ -61,6 +62,7 @@ GROUPS = (
     export,
     declare,
     scores,
+    mechanism,
     estimate,
     size,
     calibrate,

@@ -19,6 +19,8 @@ from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import Family
 from epsgauge.stats.posterior import Prior
 
+REDRAWN = 10_000  # models; to draw more again and again takes minutes
+
 
 class InOrder(Method):
     """What all forms share: models count up to the first that is missing."""
@@ -147,11 +149,11 @@ class AnytimeOfCoins(InOrder):
         low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
         return Found(low, before=f"{self.said(evidence)}; those from the surest scores weigh most")
 
-    def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
+    def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float | None:
         seen = evidence.watched
         n = len(seen)
-        if not n:
-            return 0.0
+        if not n or n > REDRAWN:
+            return None if n else 0.0
 
         def again(rng: np.random.Generator) -> float:
             return watched_lower_bound(seen.again(rng.integers(0, n, n)), delta=delta, level=level)

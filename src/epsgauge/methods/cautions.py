@@ -23,16 +23,17 @@ def cautions_of(result: Intervals) -> tuple[str, ...]:
 
 
 def cautions(
-    posterior: Posterior, *, level: float, credible: float, proven: float, exact: Tally | None
+    posterior: Posterior, *, level: float, credible: float, proven: float, exact: Tally | None, trained: bool = True
 ) -> tuple[str, ...]:
     """The warnings that apply to the posterior of one tally, given the low ends of its credible interval and of the
-    highest guaranteed one at `level`, and the tally of the exact one where it is shown.
+    highest guaranteed one at `level`, and the tally of the exact one where it is shown. `trained`: samples are of
+    models, whose number is not far from that of the records that δ is about.
     """
     found = [
         _prior_alone(posterior, level),
         _small_cells(posterior.tally),
         _equal_rates(posterior, credible),
-        _large_delta(posterior),
+        _large_delta(posterior) if trained else None,
         _worse_than_chance(posterior.tally),
         _no_proof(posterior, credible, proven),
         None if exact is None else _fewer_errors(posterior, exact, level),

@@ -56,7 +56,7 @@ def judging(method: Method, facts: Facts, *, delta: float) -> tuple[Method, tupl
     caveats: tuple[str, ...] = ()
     if facts.stopped and method.promise == "guaranteed":
         method = METHODS.get(method.instead.get(NUMBER_FIXED, ""), method)
-    if lost is not None and lost.stopping and method is WATCHED:
+    if lost is not None and lost.stopping and method.name == WATCHED.name:
         caveats = (f"Judged by the bound that holds at every moment alone: {lost.why}.",)
     elif lost is not None:
         caveats = (f"The level was not kept: {lost.why}.",)

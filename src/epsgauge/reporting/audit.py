@@ -1,4 +1,4 @@
-"""The answer of `epsgauge audit` and `scores` for the terminal."""
+"""The answer of `epsgauge audit`, `scores` and `mechanism` for the terminal."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _facts(audit: Audit) -> dict[str, str]:
     else:
         chose = f", {fit} used to pick the threshold" if fit else ""
     facts = {
-        "models": f"{audit.judged.n_models} judged{pairs}{chose}",
+        audit.units: f"{audit.judged.n_models} judged{pairs}{chose}",
         "attack": f"{who.attack or 'given scores'}, {who.rule}; {who.access}",
         "tally": f"TP {t.tp}  TN {t.tn}  FP {t.fp}  FN {t.fn}   N = {t.n_samples}   FNR {short(float(t.fnr))}  FPR "
         f"{short(float(t.fpr))}",
@@ -106,10 +106,11 @@ def _facts(audit: Audit) -> dict[str, str]:
     if audit.verdict.basis.probe is not None:
         facts["probe"] = audit.verdict.basis.probe.brief
     if audit.said_of_scores:
-        facts["scores"] = "; ".join(audit.said_of_scores)
-    facts["declared"] = words(audit.declaration)
+        facts["scores" if audit.sampled is None else "game"] = "; ".join(audit.said_of_scores)
+    if audit.sampled is None:
+        facts["declared"] = words(audit.declaration)
     if models.failed:
-        facts["models"] += f", {models.failed} failed"
+        facts[audit.units] += f", {models.failed} failed"
     known = [f"{short(eps, 2)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]
     if known:
         source = "proven" if audit.promises.source == "known" else "accountant"

@@ -55,8 +55,8 @@ def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None =
             *(() if audit.adversary.canary is None else (("Canary", audit.adversary.canary),)),
             *(() if audit.verdict.control is None else (("Control", str(audit.verdict.control)),)),
             *(() if audit.verdict.basis.probe is None else (("Probe", audit.verdict.basis.probe.brief),)),
-            *(("Scores", said) for said in audit.said_of_scores),
-            ("Declared", words(audit.declaration)),
+            *(("Scores" if audit.sampled is None else "Game", said) for said in audit.said_of_scores),
+            *(() if audit.sampled is not None else (("Declared", words(audit.declaration)),)),
         ),
         probe=probe,
         decision=audit.decision,
@@ -236,7 +236,7 @@ def _judged(audit: Audit) -> str:
     m, models = audit.pairs_per_model, audit.judged.n_models
     pairs = "" if m == 1 else f" with {m} pairs each"
     failed = f", {audit.models.failed} failed" if audit.models.failed else ""
-    return f"{models} judged models{pairs} of {audit.models.planned}{failed}"
+    return f"{models} judged {audit.units}{pairs} of {audit.models.planned}{failed}"
 
 
 def _proven(answer: Answer) -> Any:

@@ -24,6 +24,8 @@ OF_SCORES = tuple(name for name in OPTIONS if name not in ("attack", "percentile
 
 def of_audit(audit: Audit) -> list[str]:
     """From the plan, or the file of scores, to this report."""
+    if audit.sampled is not None:
+        return [audit.sampled.command]
     if audit.run is None:
         return _of_scores(audit)
     folder = str(audit.run.path)

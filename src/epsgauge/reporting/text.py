@@ -51,7 +51,7 @@ def _audit(audit: Audit) -> str:
     lines = [
         f"Audit of {plain(audit.name)}: ε at δ = {s.delta:g}, adjacency {audit.adjacency}",
         *(_wrapped(said, "  ") for said in audit.said_of_scores),
-        f"  {audit.judged.n_models} models judged, tp={t.tp} tn={t.tn} fp={t.fp} fn={t.fn}; "
+        f"  {audit.judged.n_models} {audit.units} judged, tp={t.tp} tn={t.tn} fp={t.fp} fn={t.fn}; "
         f"{plain(str(audit.adversary), SENTENCE)}",
         f"  posterior median {number(float(audit.posterior.median()))}, mass at 0 {audit.posterior.mass_at_zero:.3g}",
     ]
@@ -62,7 +62,8 @@ def _audit(audit: Audit) -> str:
     if known:
         who = "proven" if audit.promises.source == "known" else "the accountant's"
         lines.append(f"  {who} ε at δ = {s.delta:g}: {', '.join(known)}")
-    lines.append(_wrapped(f"declared {words(audit.declaration)}", "  "))
+    if audit.sampled is None:
+        lines.append(_wrapped(f"declared {words(audit.declaration)}", "  "))
     lines.append(_wrapped(audit.verdict.sentence, "  "))
     lines += [_wrapped(f"! {warning}", "  ") for warning in audit.warnings]
     return "\n".join(lines)

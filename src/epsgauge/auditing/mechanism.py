@@ -1,0 +1,157 @@
+"""The audit of any randomised mechanism: a game is played, and its scores are judged as those of models are."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from epsgauge.auditing.adversary import Adversary
+from epsgauge.auditing.audit import Audit, Case, Models, assemble
+from epsgauge.auditing.beforehand import check_of_scores
+from epsgauge.auditing.claim import Claim, Promises, promises
+from epsgauge.auditing.replayed import sensitivity
+from epsgauge.auditing.setup import Setup, setup_of
+from epsgauge.bounds.watched import refuted_now
+from epsgauge.errors import InvalidInput
+from epsgauge.methods.anytime import AnytimeOfCoins, Betting
+from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.facts import Lost
+from epsgauge.methods.method import Method
+from epsgauge.methods.table import SHARPEST
+from epsgauge.sampling.game import MechanismGame, Played, Sampled
+from epsgauge.sampling.regions import REGIONS
+from epsgauge.scores.rules import Given, Split, judge
+from epsgauge.settings import OF_A_RULE, AuditSettings
+
+# Above it, guesses that are weighed pay more for δ than they gain.
+WATCHED_DELTA = 1e-4
+STOPPED = "samples were to be drawn until a violation is proven"
+ACCESS = "it sees the whole output of the mechanism"
+
+
+def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
+    """Play a game and judge it; `changes` are settings of an audit."""
+    using = _setup(game, changes)
+    claim = promises(using.settings, None, game.adjacency, trained=False)
+    delta = claim.delta
+    if game.until is None:
+        played = game.play(delta=delta)
+        return assemble(_case(game, using, claim, played, _evidence(played, delta, played.threshold)))
+    if not isinstance(claim.claim, Claim) or using.settings.by_mu:
+        raise InvalidInput('until="violation" needs a claim of ε to refute. State claimed_eps and claimed_delta.')
+    if using.settings.verdict_method is not None:
+        raise InvalidInput('until="violation" is judged by a bound for every moment. Leave out verdict_method.')
+    method = Betting() if delta > WATCHED_DELTA else AnytimeOfCoins()
+    played, evidence = _until_refuted(game, claim.claim, method, using.settings.verdict_level)
+    return assemble(_case(game, replace(using, method=method), claim, played, evidence))
+
+
+def _setup(game: MechanismGame, changes: Mapping[str, Any]) -> Setup:
+    """δ is that of the claim, and 0 without one; the claim is for the game's adjacency; the region is the rule."""
+    check_of_scores(changes)
+    for name in ("rule", *OF_A_RULE, "search"):
+        if name in changes:
+            raise InvalidInput(f"{name} goes with a run or scores, but a game learns its region itself. Leave it out.")
+    values = dict(changes)
+    if values.get("claimed_eps") is not None:
+        values.setdefault("claimed_delta", values.get("delta", 0.0))
+    if values.get("claimed_eps") is not None or values.get("claimed_mu") is not None:
+        values.setdefault("claimed_adjacency", game.adjacency)
+    if values.get("claimed_mu") is None:
+        values.setdefault("delta", values.get("claimed_delta", 0.0))
+    using = setup_of(AuditSettings(), values)
+    return using if using.method is not None or using.settings.by_mu else replace(using, method=SHARPEST)
+
+
+def _evidence(played: Played, delta: float, threshold: float | None) -> Evidence:
+    rule = Given(threshold) if threshold is not None else Split(played.n_fit)
+    return Evidence(judge(played.scores, rule, delta=delta))
+
+
+def _until_refuted(game: MechanismGame, claim: Claim, method: Method, level: float) -> tuple[Played, Evidence]:
+    """By a bound that holds at every moment, after each batch.
+
+    Guesses that are weighed need no threshold. Others are guesses of 1 where the log-odds are above the claim: that is
+    where its hockey-stick divergence is.
+    """
+    weighs, at = isinstance(method, AnytimeOfCoins), {"delta": claim.delta, "level": level}
+    for played in game.watch(delta=claim.delta):
+        evidence = _evidence(played, claim.delta, None if weighs else claim.eps)
+        if weighs and not refuted_now(evidence.watched, eps=claim.eps, **at):
+            continue
+        if method.lower_bound(evidence, **at) > claim.eps:
+            break
+    return played, evidence
+
+
+def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, evidence: Evidence) -> Case:
+    region = REGIONS[played.region]
+    on_the_way = game.until is not None
+    how = "learned anew on all samples before" if on_the_way else "learned on samples set apart"
+    who = Adversary(f"region {region.name}", f"{region.meaning}, {how}", ACCESS)
+    lost = Lost(STOPPED, stopping=True) if on_the_way else None
+    found = sensitivity(game)
+    broken = () if found is None or found.result != "refuted" else (found,)
+    n, judged = len(played.scores.models), evidence.judged.n_models
+    sampled = Sampled(
+        mechanism=game.title,
+        region=region.name,
+        pair=_pair(game, played.pair),
+        drawn=played.n_drawn,
+        apart=played.n_drawn - judged,
+        raised=played.n_raised,
+        seed=game.seed,
+        seeded=game.call.seeded,
+        command=command_of(game, using.settings),
+        sensitivity=None if found is None else f"{found.result}. {found.sentence}",
+    )
+    return Case(game.title, using, evidence, 1, claim, Models(n, n, 0), lost, who=who, sampled=sampled, broken=broken)
+
+
+def _pair(game: MechanismGame, at: int) -> str:
+    d0, d1 = game.all_pairs[at]
+    n = len(game.all_pairs)
+    which = "" if n == 1 else f", the best of {n} pairs, chosen on samples set apart"
+    return f"d0 = {_short(d0)} and d1 = {_short(d1)}{which}"
+
+
+def _short(data: Any) -> str:
+    text = " ".join(repr(data.tolist() if isinstance(data, np.ndarray) else data).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def command_of(game: MechanismGame, settings: AuditSettings) -> str:
+    """What plays the game again: a command where one can say it, else Python."""
+    words = ["epsgauge", "mechanism", _reference(game.mechanism)]
+    try:
+        if isinstance(game.pairs, str):
+            words += ["--pairs", game.pairs]
+        elif game.pairs is None:
+            words += [word for name in ("d0", "d1") for word in (f"--{name}", _plain(getattr(game, name)))]
+        else:
+            raise TypeError
+    except (TypeError, ValueError):
+        return f"eg.audit({game!r})"
+    if settings.claimed_eps is not None:
+        words += ["--eps", f"{settings.claimed_eps:g}"]
+    if settings.claimed_mu is not None:
+        words += ["--mu", f"{settings.claimed_mu:g}"]
+    words += ["--delta", f"{settings.delta:g}", "--samples", str(game.n_samples), "--seed", str(game.seed)]
+    words += [] if game.sensitivity is None else ["--sensitivity", f"{game.sensitivity:g}", "--norm", str(game.norm)]
+    words += ["--until", game.until] if game.until else []
+    words += ["--regions", ",".join(game.regions)] if game.regions != tuple(REGIONS) else []
+    return shlex.join(words)
+
+
+def _plain(data: Any) -> str:
+    return json.dumps(data.tolist() if isinstance(data, np.ndarray) else data)
+
+
+def _reference(mechanism: Any) -> str:
+    kind = mechanism if hasattr(mechanism, "__qualname__") else type(mechanism)
+    return f"{kind.__module__}:{kind.__qualname__}"

@@ -1,0 +1,1 @@
+"""Any randomised function of two data sets: its outputs, what tells them apart, and scores with bits."""

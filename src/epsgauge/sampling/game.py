@@ -1,0 +1,225 @@
+"""MechanismGame: a fair coin says on which of two data sets the mechanism runs, and a learned region guesses it back.
+
+Each output is a model of its own, so that all that is proven for audits of models with one pair holds as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from epsgauge.adjacency import Adjacency, checked
+from epsgauge.errors import InvalidInput
+from epsgauge.references import nearest
+from epsgauge.sampling.calls import Call
+from epsgauge.sampling.learning import Learned, OnTheWay, Sample, learn, table
+from epsgauge.sampling.neighbours import Pair, pairs_of
+from epsgauge.sampling.outputs import Outputs
+from epsgauge.sampling.regions import REGIONS
+from epsgauge.scores.table import Scores
+from epsgauge.stats import checks
+from epsgauge.stats.arrays import Ints
+
+Until = Literal["violation"]
+FEWEST = 200  # samples
+MOST_APART = 30_000  # samples that a region learns on
+MOST_CHOOSING = 100_000  # samples that choose one, with its threshold
+AT_ONCE = 250_000
+# Of a game that goes on until a violation: samples that the first region learns on, and scores before the judged ones.
+FIRST, MIDDLE = 64, 32
+BATCH, SHARE = 16, 0.1  # samples between two looks, and at least this share of those so far
+STREAM = 0x3EC4
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """How the samples of an audit came about, in words and numbers."""
+
+    mechanism: str
+    region: str  # that was learned, or that foretold most
+    pair: str  # in words
+    drawn: int  # samples in all
+    apart: int  # of these, not judged
+    raised: int  # outputs that were errors
+    seed: int
+    seeded: str
+    command: str  # that plays it again
+    sensitivity: str | None = None  # what replayed noise shows of it, in words
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        apart = f"{self.drawn} samples drawn, {self.apart} of them to learn the region and its threshold"
+        replayed = () if self.sensitivity is None else (f"sensitivity: {self.sensitivity}",)
+        return (apart, self.pair, *replayed, f"seed {self.seed}: {self.seeded}")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        if not self.raised:
+            return ()
+        return (
+            f"The mechanism raised an error instead of returning in {self.raised} of {self.drawn} samples. That "
+            "counts as an output, because whoever uses the mechanism sees it.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What came of a game: scores of samples that nothing was learned on before they were scored."""
+
+    scores: Scores
+    threshold: float | None  # chosen on samples set apart; None: the first `n_fit` rows choose it
+    n_fit: int
+    region: str  # that was learned, or that foretold most
+    pair: int  # of those that were searched
+    n_drawn: int  # samples in all
+    n_raised: int  # outputs that were errors
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MechanismGame:
+    """Any randomised function of a data set, and two neighbouring data sets to tell apart by its outputs.
+
+    `mechanism(data)` returns numbers, arrays, lists, texts or None. If it takes `rng`, it is given a generator; if it
+    takes `size`, it must return as many independent outputs at once. Without `d0` and `d1`, `pairs` is searched on
+    samples set apart: a list of (d0, d1), or "answers:N" or "records:N". With `until="violation"` samples are drawn
+    until the claim is refuted, at most `n_samples`. With a stated `sensitivity`, in this `norm`, a mechanism that takes
+    `rng` also runs on both data sets with the same noise, which shows exactly how far these are apart.
+
+    >>> import numpy as np
+    >>> def noisy(data, rng, size):
+    ...     return sum(data) + rng.laplace(0, 1, size)
+    >>> MechanismGame(noisy, [0, 0], [0, 1])
+    <MechanismGame: noisy, 100000 samples, adjacency substitute>
+    """
+
+    mechanism: Callable[..., Any]
+    d0: Any = None
+    d1: Any = None
+    pairs: str | Sequence[Pair] | None = None
+    n_samples: int = 100_000
+    until: Until | None = None
+    adjacency: Adjacency = "substitute"
+    seed: int = 0
+    sensitivity: float | None = None
+    norm: Literal[1, 2] = 1
+    regions: tuple[str, ...] = tuple(REGIONS)
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        checked(self.adjacency)
+        checks.whole("n_samples", self.n_samples, FEWEST)
+        checks.whole("seed", self.seed, 0)
+        if self.until is not None and self.until not in get_args(Until):
+            raise InvalidInput(f'until must be "violation" or left out, but got {self.until!r}.')
+        for region in self.regions:
+            if region not in REGIONS:
+                raise InvalidInput(
+                    f"regions must be some of {', '.join(REGIONS)}, but got {region!r}.{nearest(region, REGIONS)}"
+                )
+        if not self.regions:
+            raise InvalidInput(f"regions must be some of {', '.join(REGIONS)}, but got none.")
+        if self.sensitivity is not None:
+            checks.positive("sensitivity", self.sensitivity)
+            if not self.call.takes_rng:
+                raise InvalidInput(
+                    "a stated sensitivity is tested by replaying noise, which needs a mechanism that takes rng, but "
+                    f"{self.title} does not. Let it draw from rng, or leave out sensitivity."
+                )
+        if self.norm not in (1, 2):
+            raise InvalidInput(f"norm must be 1 or 2, but got {self.norm!r}.")
+        given = [self.d0 is not None, self.d1 is not None]
+        if self.pairs is None and not all(given):
+            raise InvalidInput(
+                'a game needs two neighbouring data sets d0 and d1, or pairs to search, such as pairs="answers:5".'
+            )
+        if self.pairs is not None and any(given):
+            raise InvalidInput("d0 and d1 are given, and pairs to search too. Leave out one of both.")
+        for pair in self.all_pairs:
+            self.call.check(pair, self._seed(0))
+
+    @cached_property
+    def call(self) -> Call:
+        return Call.of(self.mechanism)
+
+    @cached_property
+    def all_pairs(self) -> list[Pair]:
+        """The pair, or all that are searched."""
+        if self.pairs is None:
+            return [(self.d0, self.d1)]
+        found = pairs_of(self.pairs) if isinstance(self.pairs, str) else list(self.pairs)
+        if not found or any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in found):
+            raise InvalidInput(f"pairs must be a list of pairs (d0, d1), but got {self.pairs!r}.")
+        return [(d0, d1) for d0, d1 in found]
+
+    @property
+    def title(self) -> str:
+        """The name that a report shows."""
+        return self.name or str(getattr(self.mechanism, "__name__", type(self.mechanism).__name__))
+
+    def draw(self, n: int, *, part: Sequence[int], pair: int = 0) -> Sample:
+        """So many samples, each with a coin of its own; `part` says which, so that parts are independent."""
+        bits: Ints = np.random.default_rng(self._seed(1, *part)).integers(0, 2, n)
+        outputs = self.call.draw(self.all_pairs[pair], bits, self._seed(2, *part))
+        return Sample(outputs, bits)
+
+    def frozen(self, data: Any, n: int) -> Outputs:
+        """Outputs of one data set with the noise that every other one gets too."""
+        return self.call.draw((data, data), np.zeros(n, np.int64), self._seed(4))
+
+    def play(self, *, delta: float) -> Played:
+        """Learn on one part of the samples, and score the other."""
+        pair, n_searched = self._best_pair(delta)
+        n_apart, n_choosing = min(self.n_samples // 4, MOST_APART), min(self.n_samples // 4, MOST_CHOOSING)
+        apart, choosing = (self.draw(n, part=(part,), pair=pair) for part, n in ((1, n_apart), (2, n_choosing)))
+        learned = self._learned(apart, choosing, delta)
+        n, bits, score = self.n_samples - n_apart - n_choosing, list[Any](), list[Any]()
+        n_raised = apart.outputs.n_raised + choosing.outputs.n_raised
+        for at, start in enumerate(range(0, n, AT_ONCE)):
+            judged = self.draw(min(AT_ONCE, n - start), part=(3, at), pair=pair)
+            bits.append(judged.bits)
+            score.append(learned.score(judged.outputs))
+            n_raised += judged.outputs.n_raised
+        scores = table(np.concatenate(bits), np.concatenate(score), self.adjacency)
+        return Played(scores, learned.threshold, 0, learned.name, pair, self.n_samples + n_searched, n_raised)
+
+    def watch(self, *, delta: float) -> Iterator[Played]:
+        """The game after each batch; what is learned on the way never sees a sample before it is scored."""
+        pair, n_searched = self._best_pair(delta)
+        first = self.draw(FIRST, part=(1,), pair=pair)
+        way = OnTheWay(first, self.regions, self.seed)
+        bits, score, n, batch = list[Any](), list[Any](), FIRST, 0
+        n_raised = first.outputs.n_raised
+        while n < self.n_samples:
+            wanted = MIDDLE if not batch else max(BATCH, int(SHARE * n))
+            new = self.draw(min(wanted, self.n_samples - n), part=(3, batch), pair=pair)
+            bits.append(new.bits)
+            score.append(way.score(new))
+            n, batch, n_raised = n + len(new), batch + 1, n_raised + new.outputs.n_raised
+            if batch > 1:
+                scores = table(np.concatenate(bits), np.concatenate(score), self.adjacency)
+                yield Played(scores, None, MIDDLE, way.best, pair, n + n_searched, n_raised)
+
+    def _best_pair(self, delta: float) -> tuple[int, int]:
+        """The pair that shows most on samples set apart for it, and how many these were."""
+        if len(self.all_pairs) == 1:
+            return 0, 0
+        n = int(np.clip(self.n_samples // (4 * len(self.all_pairs)), 500, 10_000))
+        seen = []
+        for at in range(len(self.all_pairs)):
+            apart, choosing = (self.draw(n, part=(0, at, half), pair=at) for half in (0, 1))
+            seen.append(self._learned(apart, choosing, delta).seen)
+        return int(np.argmax(seen)), 2 * n * len(seen)
+
+    def _learned(self, apart: Sample, choosing: Sample, delta: float) -> Learned:
+        return learn(apart, choosing, self.regions, delta=delta, adjacency=self.adjacency, seed=self.seed)
+
+    def _seed(self, *part: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence([self.seed, STREAM, *part])
+
+    def __repr__(self) -> str:
+        until = " at most, until a violation" if self.until else ""
+        return f"<MechanismGame: {self.title}, {self.n_samples} samples{until}, adjacency {self.adjacency}>"
