@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from command_line import ask, process, refused, told
-from tiny_runs import plan_text
+from tiny_runs import plan_text, small_plan
 
 import epsgauge as eg
 from epsgauge.runner.executors import InProcess
@@ -130,6 +130,42 @@ def test_looks_are_logged_by_every_command_that_shows_results(tmp_path):
     ask("compare", tmp_path / "run", tmp_path / "run")
     kinds = [look["kind"] for look in eg.Run.open(tmp_path / "run").looks]
     assert kinds == ["audit", "export", "compare", "compare"]
+
+
+def test_status_shows_the_whole_error_and_says_what_views_mean(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    (tmp_path / "deep.py").write_text(DEEP)
+    (tmp_path / "plan.toml").write_text(
+        plan_text(n_models=70).replace('use = "laplace"\neps = 2.0', 'use = "deep:Deep"')
+    )
+    ran = told("run", tmp_path / "plan.toml", "--out", tmp_path / "run", "--workers", "1")
+    assert ran.returncode == 3
+    assert "its first 5 models all failed the same way: ValueError: the bottom is reached." in ran.stderr
+    shown = told("status", tmp_path / "run")
+    assert shown.returncode == 3
+    assert shown.stdout.count("return down(n - 1)") == 3
+    assert "ValueError: the bottom is reached" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 60
+    assert "viewed" not in shown.stdout
+    eg.run(small_plan(), out=tmp_path / "done", executor=InProcess())
+    ask("audit", tmp_path / "done")
+    assert "Results were viewed once" in ask("status", tmp_path / "done")
+
+
+DEEP = """
+def down(n):
+    if n == 0:
+        raise ValueError("the bottom is reached")
+    return down(n - 1)
+
+
+class Deep:
+    def train(self, data, *, seed):
+        return down(3)
+
+    def losses(self, model, points):
+        return []
+"""
 
 
 BAD = {

@@ -19,6 +19,7 @@ from epsgauge.games.rehearsal import STRIDE, canary_of, is_quiet, number_of, rou
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Signals
 from epsgauge.runner.executors import InProcess
+from epsgauge.runner.hopeless import AllFail
 from epsgauge.runner.store import FILE, Store
 from epsgauge.trainers.known_start import knowing_start
 
@@ -292,8 +293,12 @@ def test_every_model_fails(tmp_path):
         def train(self, data, *, seed, size):
             raise RuntimeError("no disk")
 
-    with pytest.raises(InvalidInput, match=r"every model failed. The first error: RuntimeError: no disk Mend it"):
+    with pytest.raises(
+        AllFail, match=r"its first \d+ models all failed the same way: RuntimeError: no disk\. .* new --out"
+    ):
         played(tmp_path, Broken())
+    with pytest.raises(InvalidInput, match=r"every model failed. The first error: RuntimeError: no disk Mend it"):
+        eg.run(plan(Broken()), out=tmp_path / "on", executor=InProcess(), keep_going=True)
 
 
 # the control
