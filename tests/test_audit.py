@@ -468,10 +468,27 @@ def test_a_gate_counts_what_is_guaranteed_unless_asked_for_more(method, kind):
     assert a.verdict.promise in repr(a)
     assert a.to_json()["lower_bound_promise"] == a.verdict.promise
     said = gate(a, fail_on="violation", fail_above=0.5)
-    assert (said.reasons, len(said.uncounted)) == ((), 2)
+    assert (said.reasons, len(said.uncounted), said.outcome) == ((), 2, "could not fail")
+    assert said.idle == (f"its bound is {kind.removesuffix(' bound').removeprefix('a ')}, not guaranteed",)
     assert a.verdict.promise in said.uncounted[0]
     counted = gate(a, fail_on="violation", fail_above=0.5, count_estimates=True)
-    assert (len(counted.reasons), counted.uncounted) == (2, ())
+    assert (len(counted.reasons), counted.uncounted, counted.idle) == (2, (), ())
+
+
+@pytest.mark.parametrize(
+    ("eps", "n", "claimed", "kind"),
+    [(2.0, 4000, 1.0, "violation"), (2.0, 60, 5.0, "underpowered"), (0.0, 400, 1.0, "inconclusive")],
+)
+def test_a_gate_fails_on_the_words_it_was_given(eps, n, claimed, kind):
+    a = audit(responses(eps, n), claimed_eps=claimed, **CLAIM)
+    assert a.verdict.kind == kind
+    word = "weak" if kind == "inconclusive" else kind
+    for words in ("violation", "underpowered", "weak", "violation,weak", "violation, underpowered,weak"):
+        said = gate(a, fail_on=words)
+        assert bool(said.reasons) == (word in words)
+        if word not in words:
+            assert said.outcome == ("passes" if kind == "violation" else "could not fail")
+    assert gate(a, fail_above=5.0).outcome == ("passes" if kind == "violation" else "could not fail")
 
 
 def test_fail_above_is_at_the_delta_of_the_audit():

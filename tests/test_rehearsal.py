@@ -312,11 +312,11 @@ def test_an_attack_that_sees_nothing_is_inconclusive_and_never_not_refuted(tmp_p
         "Inconclusive: the attack is too weak to say anything of the accountant's claim"
     )
     assert "64" not in a.verdict.sentence.split("models set apart")[0][-4:]
-    assert gate(a, fail_on="violation").idle == (
-        "the attack sees nothing even without noise (--fail-on inconclusive counts that)",
-    )
-    assert gate(a, fail_on="inconclusive").reasons
-    shown = ask("audit", tmp_path / "run", "--fail-on", "inconclusive", code=1)
+    assert gate(a, fail_on="violation").idle == ("the attack sees nothing even without noise",)
+    assert gate(a, fail_on="violation,weak").reasons == (a.verdict.sentence,)
+    ask("audit", tmp_path / "run", "--fail-on", "violation", code=4)
+    ask("audit", tmp_path / "run", "--fail-on", "violation", "--allow-inconclusive")
+    shown = ask("audit", tmp_path / "run", "--fail-on", "weak", code=1)
     assert "control" in shown
 
 

@@ -11,6 +11,9 @@ from epsgauge.auditing.verdict import Verdict
 from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
 from epsgauge.stats.tally import CELLS, Tally
 
+# Of audit.schema.json, which says what each key means. A key that is added leaves it as it is.
+SCHEMA_VERSION = 1
+
 
 def as_dict(audit: Audit) -> dict[str, Any]:
     """Everything, with infinite numbers as floats still."""
@@ -18,6 +21,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
     one_each = audit.evidence.one_each
     ends = posterior.interval(audit.settings.level)
     return {
+        "schema_version": SCHEMA_VERSION,
         "name": audit.name,
         "source": audit.source,
         "adjacency": audit.adjacency,
@@ -91,7 +95,7 @@ def _rule(audit: Audit) -> dict[str, Any]:
         "threshold": float(threshold),
         "percentile": audit.adversary.percentile,
         "fit_pairs": choice.fit_pairs if isinstance(choice, SplitPairs) else None,
-        "fit_models": [int(model) for model in audit.judged.fit_models],
+        "seed": getattr(choice, "seed", None),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn, kind_of, tell
+from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, console, print_json, say
 
@@ -34,6 +34,7 @@ def compare(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
+    allow_inconclusive: AllowInconclusive = False,
     figure: Annotated[Path | None, typer.Option(help="Also draw the CDFs to this .svg file.")] = None,
     report: ReportFile = None,
     as_json: AsJson = False,
@@ -43,7 +44,6 @@ def compare(
     A gate fails if any of the runs does.
     """
     from epsgauge.auditing.compare import compare as compare_runs
-    from epsgauge.auditing.gate import gate_all
     from epsgauge.reporting.compare import show
     from epsgauge.reporting.report import checked
     from epsgauge.reporting.report import report as write
@@ -58,8 +58,8 @@ def compare(
         target_fpr=target_fpr,
         family_wise=family_wise,
     )
-    each = [(run.label, run.audit) for run in found.runs]
-    said = gate_all(each, fail_above=fail_above, fail_on=kind_of(fail_on), count_estimates=count_estimates)
+    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
+    said = gates.of(*(run.audit for run in found.runs), labels=[run.label for run in found.runs])
     if figure is not None:
         from epsgauge.figures.charts import chart
 
@@ -67,11 +67,11 @@ def compare(
     if report is not None:
         write(found, out=report)
     if as_json:
-        print_json({**found.to_json(), "gate": said.reasons})
+        print_json({**found.to_json(), "gate": gates.to_json(said)})
     else:
         show(found, console())
     if figure is not None:
         say(f"figure: {figure}", err=True)
     if report is not None:
         say(f"report: {report}", err=True)
-    tell(said)
+    gates.tell(said)

@@ -25,7 +25,7 @@ from epsgauge.cli.audit import (
     judged,
     rule_of,
 )
-from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn, kind_of, tell
+from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, console, print_json, say
 from epsgauge.errors import InvalidInput
@@ -77,6 +77,7 @@ def scores(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
+    allow_inconclusive: AllowInconclusive = False,
     report: ReportFile = None,
     explain: Explain = False,
     as_json: AsJson = False,
@@ -96,21 +97,23 @@ def scores(
     table = Scores.read(file, adjacency=adjacency, bits=bits, models=models)
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
+    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
     if cohorts:
-        _by_cohorts(table, seed, {**given, **rule}, options)
+        _by_cohorts(table, seed, {**given, **rule}, options, gates)
         return
     found = audit_of(table, seed=seed, declared=declared, **given, **rule)
     if report is not None:
         from epsgauge.reporting.report import report as write
 
         say(f"report: {write(found, out=report)}", err=True)
-    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates, explain=explain)
+    judged(found, gates, as_json, explain=explain)
 
 
-def _by_cohorts(table: Scores, seed: int | None, settings: dict[str, Any], options: dict[str, Any]) -> None:
+def _by_cohorts(
+    table: Scores, seed: int | None, settings: dict[str, Any], options: dict[str, Any], gates: Gates
+) -> None:
     from epsgauge.auditing.audit import audit
     from epsgauge.auditing.cohorts import cohorts
-    from epsgauge.auditing.gate import gate_all
     from epsgauge.reporting.cohorts import show
     from epsgauge.reporting.report import report as write
 
@@ -120,14 +123,13 @@ def _by_cohorts(table: Scores, seed: int | None, settings: dict[str, Any], optio
     if options["report"] is not None:
         whole = audit(table, seed=seed, **settings)
         say(f"report: {write(whole, out=options['report'], cohorts=found)}", err=True)
-    each = [(f"group {cohort.name}", cohort.audit) for cohort in found.cohorts]
-    limits = {name: options[name] for name in ("fail_above", "count_estimates")}
-    said = gate_all(each, fail_on=kind_of(options["fail_on"]), **limits)
+    labels = [f"group {cohort.name}" for cohort in found.cohorts]
+    said = gates.of(*(cohort.audit for cohort in found.cohorts), labels=labels)
     if options["as_json"]:
-        print_json({**found.to_json(), "gate": said.reasons})
+        print_json({**found.to_json(), "gate": gates.to_json(said)})
     else:
         show(found, console())
-    tell(said)
+    gates.tell(said)
 
 
 def models_of(one_model: bool, independent: bool) -> Models | None:
