@@ -11,12 +11,13 @@ from typing import Any, Literal
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import adversary
 from epsgauge.auditing.basis import Basis, basis_of
-from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
+from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of, direction_of
 from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, saturated, unpromised
 from epsgauge.auditing.claim import Claim, Promises, promises
 from epsgauge.auditing.control import Control, control_of
 from epsgauge.auditing.decision import Decision, decision_of
 from epsgauge.auditing.declared import facts_of, failing, level_lost
+from epsgauge.auditing.direction import EITHER, Direction, directed
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_time, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
@@ -38,7 +39,7 @@ from epsgauge.references import users_code
 from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.scores.rules import default_fit, default_fit_pairs, judge
 from epsgauge.scores.table import Scores
-from epsgauge.settings import AuditSettings
+from epsgauge.settings import OF_A_RULE, AuditSettings
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
@@ -82,6 +83,7 @@ class Audit(Reading, Printed):
     privacy: Privacy | None  # what the trainer promises
     looks: int  # at the results before this one
     declaration: Declaration | None  # what was declared beforehand; None of scores without one
+    direction: Direction | None  # which way scores were judged, where that was said
     warnings: tuple[str, ...]
 
     @property
@@ -139,6 +141,7 @@ def audit(
     *,
     seed: int | None = None,
     declared: str | PathLike[str] | None = None,
+    direction: Direction | None = None,
     **settings: Any,
 ) -> Audit:
     """Judge a run as its plan says, or a table of scores; `settings` are those of a plan's `[audit]` table.
@@ -150,6 +153,9 @@ def audit(
     Scores are judged exactly as the file `declared` says, which `declare` wrote before they were seen. Settings that
     contradict it are refused. A run's store has what its plan declared.
 
+    Scores that are clearly lower where b = 1 are an error. With `direction="either"` they are judged as they point:
+    both directions are tried, each with half of what may be missed. With "kept" they are judged as they are.
+
     `attack` and `verdict_method` may be objects of your own: an `Attack`, a `Method`.
 
     >>> import numpy as np
@@ -159,7 +165,8 @@ def audit(
     <Audit of scores: violation, ε ≥ ... (Exact, guaranteed, level 0.99, δ = 1e-05, substitute)>
     """
     if isinstance(source, Scores):
-        return audit_scores(source, seed, None if declared is None else declaration_of(declared), settings)
+        before = None if declared is None else declaration_of(declared)
+        return audit_scores(source, seed, before, settings, direction=direction)
     if not isinstance(source, Run):
         raise InvalidInput(
             f"an audit is of a Run or of Scores, but got {type(source).__name__}. Use Run.open(path) or "
@@ -168,6 +175,11 @@ def audit(
     if declared is not None:
         raise InvalidInput(
             f"declared goes with scores, but got {str(declared)!r} for a run, whose plan declares. Leave it out."
+        )
+    if direction is not None:
+        raise InvalidInput(
+            f"direction goes with scores, but got {direction!r} for a run, whose attack says which way scores point. "
+            "Leave it out."
         )
     if seed is not None:
         raise InvalidInput(
@@ -193,15 +205,25 @@ def log_look(run: Run, using: Setup, kind: str) -> bool:
 
 
 def audit_scores(
-    scores: Scores, seed: int | None, declared: Declaration | None, changes: Mapping[str, Any], *, among: int = 1
+    scores: Scores,
+    seed: int | None,
+    declared: Declaration | None,
+    changes: Mapping[str, Any],
+    *,
+    among: int = 1,
+    direction: Direction | None = "kept",
 ) -> Audit:
     """`among`: so many audits share what may be missed."""
     check_of_scores(changes)
+    if declared is None and len(scores.models) == 1 and len(scores) > 1 and not {"rule", *OF_A_RULE} & set(changes):
+        changes = {**changes, "rule": "split-pairs"}  # there is no other model to choose the rule
     using = setup_of(AuditSettings() if declared is None else declared.audit, changes)
     if declared is not None:
-        check_kept(declared, scores, using, seed)
+        direction = direction or ("either" if direction_of(declared) == "either" else None)
+        check_kept(declared, scores, using, seed, direction)
         seed = declared.content["seed"]
-    using = replace(using, settings=using.settings.divided(among))
+    scores, ways = directed(scores, direction)
+    using = replace(using, settings=using.settings.divided(among * ways))
     n, m = len(scores.models), int(scores.pairs.max()) if len(scores) else 0
     fit_models = using.settings.fit_models or default_fit(n)
     fit_pairs = using.settings.fit_pairs or default_fit_pairs(m)
@@ -209,7 +231,8 @@ def audit_scores(
     judged = judge(scores, choice, delta=using.settings.delta)
     claim = promises(using.settings, None, scores.adjacency, trained=False)
     m, models = judged.pairs_per_model, Models(n, n, 0)
-    return _assemble(_Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared))
+    case = _Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared, direction=direction)
+    return _assemble(case)
 
 
 def audit_run(
@@ -259,6 +282,7 @@ class _Case:
     looks: Looks = ()
     control: Control | None = None
     beforehand: Declaration | None = None  # of scores
+    direction: Direction | None = None  # of scores
 
     @property
     def settings(self) -> AuditSettings:
@@ -334,6 +358,7 @@ def _assembled(case: _Case) -> Audit:
         *beside(run, settings, case.looks, kept.promise),
         *unpromised(evidence, kept.why),
         *of_own_attack(case.using),
+        *((EITHER,) if case.direction == "either" else ()),
     )
     undeclared = (UNDECLARED,) if case.declaration is None and kept.promise == "guaranteed" else ()
     ruled = verdict(
@@ -385,6 +410,7 @@ def _assembled(case: _Case) -> Audit:
         privacy=case.claimed_privacy,
         looks=len(case.looks),
         declaration=case.declaration,
+        direction=case.direction,
         warnings=warnings,
     )
 

@@ -139,7 +139,7 @@ def compare(
 def _check_one_rule(runs: Sequence[Run], used: Sequence[Setup]) -> None:
     """Scores of different attacks have no threshold in common."""
     each = 'They are different adversaries. With rule="best" each has a rule of its own, and their ε are one picture.'
-    _same("attack", [s.settings.attack for s in used], "Set one in the plans, or pass attack= in Python. Or " + each)
+    _same("attack", [s.settings.attack for s in used], "Pass one for all: --attack (attack=). Or " + each)
     _same("sees", [run.plan.game.sees for run in runs], each)
     _same("adversary", [str(run.plan.adversary) for run in runs], each)
     _same("challenge", [run.plan.game.challenge for run in runs], each)

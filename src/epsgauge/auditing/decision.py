@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from epsgauge.auditing.verdict import Ruling, Verdict
 from epsgauge.numbers import number
@@ -50,7 +50,9 @@ def decision_of(verdict: Verdict, run: Run | None) -> Decision:
         "underpowered": _more,
         "no claim": _claim,
     }[verdict.kind](verdict, run)
-    return Decision(MEANS[verdict.kind], tuple(steps))
+    plan = "PLAN" if run is None else run.plan_file
+    named = (replace(step, command=step.command.replace("PLAN", plan)) for step in steps)
+    return Decision(MEANS[verdict.kind], tuple(named))
 
 
 def _mend(v: Verdict, run: Run | None) -> list[Step]:

@@ -80,7 +80,10 @@ def as_dict(audit: Audit) -> dict[str, Any]:
 def _said(audit: Audit) -> dict[str, Any] | None:
     """Of a table of scores; its column model says which rows share one where `models` is None."""
     table = audit.evidence.scores
-    return {"bits": table.bits, "models": table.taken_as} if audit.source == "scores" else None
+    if audit.source != "scores":
+        return None
+    lower = table.origin is not None and table.origin.lower_is_in
+    return {"bits": table.bits, "models": table.taken_as, "lower_is_in": lower, "direction": audit.direction}
 
 
 def _cells(tally: Tally) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from epsgauge.cli.audit import Attack, Percentile, given_settings
 from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, console, print_json, say
@@ -25,7 +26,8 @@ def compare(
     rule: Annotated[
         Rule, typer.Option(help="Use one threshold, chosen on the first run, or the best for each run.")
     ] = Rule.shared,
-    percentile: Annotated[float | None, typer.Option(help="Use this percentile, fixed beforehand.")] = None,
+    attack: Attack = None,
+    percentile: Percentile = None,
     target_fpr: Annotated[float | None, typer.Option(help="Choose the rule with this FPR instead.")] = None,
     family_wise: Annotated[
         bool,
@@ -51,12 +53,14 @@ def compare(
 
     if report is not None:
         checked(report)  # before the look, which is logged
+    given = given_settings({"attack": attack})
     found = compare_runs(
         [Run.open(folder) for folder in folders],
         rule=rule.value,
         percentile=percentile,
         target_fpr=target_fpr,
         family_wise=family_wise,
+        **given,
     )
     gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
     said = gates.of(*(run.audit for run in found.runs), labels=[run.label for run in found.runs])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -40,6 +40,15 @@ OneModel = Annotated[
 Independent = Annotated[
     bool, typer.Option("--independent", help="Each row is of a model of its own. Of a file without that column.")
 ]
+LowerIsIn = Annotated[
+    bool,
+    typer.Option(
+        "--lower-is-in", help="A lower score means that b = 1 is more likely, as with losses. Decide so beforehand."
+    ),
+]
+EitherWay = Annotated[
+    bool, typer.Option("--either-way", help="Judge both directions of the scores, each with half of 1 − level.")
+]
 
 
 def scores(
@@ -50,6 +59,13 @@ def scores(
     ] = None,
     one_model: OneModel = False,
     independent: Independent = False,
+    bit_column: Annotated[str, typer.Option(metavar="NAME", help="Column with the bits.")] = "bit",
+    score_column: Annotated[str, typer.Option(metavar="NAME", help="Column with the scores.")] = "score",
+    lower_is_in: LowerIsIn = False,
+    either_way: EitherWay = False,
+    keep_direction: Annotated[
+        bool, typer.Option("--keep-direction", help="Judge scores as they are, even if they point the wrong way.")
+    ] = False,
     delta: Delta = None,
     level: Level = None,
     fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
@@ -82,26 +98,39 @@ def scores(
     explain: Explain = False,
     as_json: AsJson = False,
 ) -> None:
-    """Audit a file of scores. A higher score must mean that b = 1 is more likely."""
+    """Audit a file of scores: a bit and a score per row. A higher score means that b = 1 (in) is more likely.
+
+    Bits are 0 and 1, in/out, true/false, member/non-member or yes/no.
+    """
     options = dict(locals())
     from epsgauge.auditing.audit import audit as audit_of
-    from epsgauge.auditing.beforehand import declaration_of
+    from epsgauge.auditing.beforehand import declaration_of, direction_of
     from epsgauge.scores.table import Scores
 
-    models = models_of(one_model, independent)
+    models, direction = models_of(one_model, independent), kept_or_either(either_way, keep_direction)
     if declared is not None:
-        before = declaration_of(declared).content
+        declaration = declaration_of(declared)
+        before = declaration.content
         adjacency = adjacency or before["adjacency"]
         bits = bits or (None if before["bits"] == "unknown" else before["bits"])
         models = models or before.get("models")
-    table = Scores.read(file, adjacency=adjacency, bits=bits, models=models)
+        lower_is_in = lower_is_in or direction_of(declaration) == "lower"
+    table = Scores.read(
+        file,
+        adjacency=adjacency,
+        bits=bits,
+        models=models,
+        bit_column=bit_column,
+        score_column=score_column,
+        lower_is_in=lower_is_in,
+    )
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
     gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
     if cohorts:
         _by_cohorts(table, seed, {**given, **rule}, options, gates)
         return
-    found = audit_of(table, seed=seed, declared=declared, **given, **rule)
+    found = audit_of(table, seed=seed, declared=declared, direction=direction, **given, **rule)
     if report is not None:
         from epsgauge.reporting.report import report as write
 
@@ -119,9 +148,12 @@ def _by_cohorts(
 
     if options["declared"] is not None:
         raise InvalidInput("a declaration does not fix groups, so --cohorts cannot go with --declared. Leave out one.")
-    found = cohorts(table, seed=seed, **settings)
+    if options["either_way"]:
+        raise InvalidInput("groups are judged one way, so --cohorts cannot go with --either-way. Leave out one.")
+    kept: Literal["kept"] | None = "kept" if options["keep_direction"] else None
+    found = cohorts(table, seed=seed, direction=kept, **settings)
     if options["report"] is not None:
-        whole = audit(table, seed=seed, **settings)
+        whole = audit(table, seed=seed, direction=kept, **settings)
         say(f"report: {write(whole, out=options['report'], cohorts=found)}", err=True)
     labels = [f"group {cohort.name}" for cohort in found.cohorts]
     said = gates.of(*(cohort.audit for cohort in found.cohorts), labels=labels)
@@ -130,6 +162,12 @@ def _by_cohorts(
     else:
         show(found, console())
     gates.tell(said)
+
+
+def kept_or_either(either_way: bool, keep_direction: bool) -> Literal["kept", "either"] | None:
+    if either_way and keep_direction:
+        raise InvalidInput("only one of --either-way and --keep-direction can hold. Leave out the other.")
+    return "either" if either_way else "kept" if keep_direction else None
 
 
 def models_of(one_model: bool, independent: bool) -> Models | None:

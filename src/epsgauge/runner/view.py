@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -66,6 +67,7 @@ class Run(Displayed):
     stop_when: str | None  # what it was to stop for before all models were played
     canary: dict[str, Any] | None  # that was taken of several: its name and meaning, and how the best of them did
     probe: Probe | Unprobed | None  # of the training, before models were trained; None where it is not called for
+    plan_file: str  # the plan's file, as words of a command line; PLAN where it is not known
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -96,6 +98,7 @@ class Run(Displayed):
                 store.get("stop_when"),
                 _canary(store),
                 _probe(store, plan),
+                shlex.join(str(word) for word in store.get("plan_file") or ()) or "PLAN",
             )
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import zipfile
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 import numpy.lib.format
 
 from epsgauge.errors import InvalidInput
-from epsgauge.references import nearest
 from epsgauge.scores import size
-from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
+from epsgauge.scores.origin import bits_of, check_columns
+from epsgauge.scores.table import COLUMNS, TEXTS
 
 BEGINS = (b"PK\x03\x04", b"PK\x05\x06")  # a zip file, and one without members
 STATED = ("adjacency", "bits")  # arrays of text
@@ -24,18 +25,22 @@ HOW = "add an array adjacency"  # to say it in the file
 NPY: Any = numpy.lib.format  # without types of its own
 
 
-def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The columns that scores have, and what the file states; a pickle inside is not read."""
+def parse(raw: bytes, name: str, names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The columns that scores have, and what the file states; a pickle inside is not read.
+
+    `names` are those of arrays that the file calls otherwise.
+    """
     if not raw.startswith(BEGINS):
         raise InvalidInput(f"{name} is not a NumPy archive. Write the scores with np.savez, or as CSV to another name.")
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as members:
             locked = any(member.flag_bits & 1 for member in members.infolist())
         if not locked:
-            size.check(inside(raw), name)
+            size.check(inside(raw, names), name)
             with np.load(io.BytesIO(raw), allow_pickle=False) as fields:
                 found = list(fields)
-                columns = {key: fields[key] for key in COLUMNS if key in found}
+                theirs = {key: names.get(key, key) for key in COLUMNS}
+                columns = {key: fields[theirs[key]] for key in COLUMNS if theirs[key] in found}
                 said = {key: fields[key] for key in STATED if key in found}
     except (InvalidInput, MemoryError):
         raise
@@ -47,16 +52,10 @@ def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
         raise InvalidInput(f"{name} {why}") from None
     if locked:
         raise InvalidInput(f"{name} is encrypted, and there is no password to read it. Write it again with np.savez.")
-    for needed in NEEDED:
-        if needed not in found:
-            raise InvalidInput(
-                f"{name} must have an array {needed}, but has: {', '.join(found) or 'none'}.{nearest(needed, found)}"
-            )
-    for key in (*COLUMNS, *STATED):
-        if found.count(key) > 1:
-            raise InvalidInput(f"{name} must have one array {key}, but has {found.count(key)}.")
+    check_columns(found, names, (*COLUMNS, *STATED), name, "an array")
     for key, column in columns.items():
         _check(key, column, name)
+    columns["bit"] = bits_of(columns["bit"], name)
     return columns, {key: text for key, array in said.items() if (text := _stated(key, array, name)) is not None}
 
 
@@ -80,17 +79,17 @@ def _check(key: str, column: Any, name: str) -> None:
         raise InvalidInput(
             f"the array {key} of {name} must have one dimension, but has {column.ndim}. Give one value per row."
         )
-    if column.dtype.kind not in (NAMES if key in TEXTS else NUMERIC):
+    if column.dtype.kind not in (NAMES if key in (*TEXTS, "bit") else NUMERIC):
         what = "plain values" if key in TEXTS else "real numbers"
         raise InvalidInput(f"the array {key} of {name} must hold {what}, but its type is {column.dtype}. Convert it.")
 
 
-def inside(raw: bytes) -> list[size.Size]:
+def inside(raw: bytes, names: Mapping[str, str] | None = None) -> list[size.Size]:
     """The rows and bytes of its columns, as the headers of the arrays say, and no less than what is packed."""
     sizes = []
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         for info in archive.infolist():
-            if info.filename.removesuffix(".npy") not in (*COLUMNS, *STATED):
+            if info.filename.removesuffix(".npy") not in (*COLUMNS, *STATED, *(names or {}).values()):
                 continue  # it is not read
             n_rows, n_bytes = 0, 0
             with suppress(Exception), archive.open(info) as file:  # of one that is no array its size alone is known
