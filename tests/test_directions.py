@@ -125,7 +125,7 @@ def test_both_ways_are_paid_for():
 
 def test_the_level_of_both_ways_holds_where_nothing_leaks():
     """All outcomes of an attack that guesses: who turns scores as they point, and does not pay, misses too often."""
-    n, level = 12, 0.8
+    n, level = 10, 0.8
     k = np.arange(n + 1)
     wrong = np.stack([each.ravel() for each in np.meshgrid(k, k, indexing="ij")])
     mass = np.outer(binom.pmf(k, n, 0.5), binom.pmf(k, n, 0.5)).ravel()

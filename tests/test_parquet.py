@@ -144,5 +144,5 @@ def test_without_the_extra(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     for use in (lambda: Scores.read(path), Scores([0], [0], [1], [0.5], "substitute").write):
-        with pytest.raises(MissingExtra, match=re.escape("pip install 'epsgauge[parquet]'")):
+        with pytest.raises(MissingExtra, match=re.escape("pip install '.[parquet]'")):
             use(tmp_path / "b.parquet") if use.__name__ == "write" else use()

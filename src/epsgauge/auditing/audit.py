@@ -24,7 +24,7 @@ from epsgauge.auditing.setup import Own, Setup, setup_of
 from epsgauge.auditing.verdict import Verdict, verdict
 from epsgauge.bounds.noise import EffectiveNoise
 from epsgauge.declaration import Declaration
-from epsgauge.display import Printed
+from epsgauge.display import Plotted, Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
@@ -69,7 +69,7 @@ class Gauge:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Reading, Printed):
+class Audit(Reading, Printed, Plotted):
     """Everything that one attack with one rule says about ε, with what each number promises, and the verdict."""
 
     name: str

@@ -12,6 +12,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.audit import Audit, audit_run, logged
 from epsgauge.auditing.family import Family
 from epsgauge.auditing.setup import Setup, setup_of
+from epsgauge.display import Plotted
 from epsgauge.errors import InvalidInput
 from epsgauge.plain import plain
 from epsgauge.runner.view import Run
@@ -42,7 +43,7 @@ class Compared:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Plotted):
     """Runs with one adjacency, one δ and one level."""
 
     adjacency: Adjacency

@@ -82,7 +82,9 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtra("this needs pyarrow. Install it with: pip install 'epsgauge[parquet]'") from None
+        raise MissingExtra(
+            "this needs pyarrow. Install it with: pip install '.[parquet]' in the folder of epsgauge"
+        ) from None
     return pyarrow, pyarrow.parquet
 
 
