@@ -224,7 +224,7 @@ def test_a_run_cut_short_does_not_keep_its_level(tmp_path):
     assert a["bayes"].promise == "credible"
     # one bound holds at every moment, and judges alone
     assert (a.verdict.method, a.verdict.promise, a["anytime"].promise) == ("anytime", "guaranteed", "guaranteed")
-    assert "Judged by the bound that holds at every moment alone" in a.verdict.sentence
+    assert "Judged by the anytime bound alone" in a.verdict.sentence
     # played to its planned end, though it was looked at: the level is kept
     b = audit(played(small_plan(), out))
     assert (b.level_kept, b.looks) == (True, 1)
@@ -522,7 +522,7 @@ def test_json_is_complete(broken):
     assert out["models"] == {"planned": 60, "done": 56, "failed": 4, "judged": 47, "fit": 9}
     scores = json.loads(json.dumps(json_ready(audit(responses(1.0, 50)).to_json())))
     assert scores["claim"] is None
-    assert "none is stated" in scores["no_claim_because"]
+    assert "none was given" in scores["no_claim_because"]
 
 
 def test_what_is_printed(broken):
@@ -619,5 +619,5 @@ def test_scores_that_saturate_are_warned_about():
     assert said((fine[0] > 0.5, fine[1] > 0.5), rule="given", threshold=0.5) == []  # guesses, not scores
     for threshold, guess in ((-99.0, 1), (99.0, 0)):
         (always,) = said(fine, rule="given", threshold=threshold)
-        assert always.startswith(f"The rule guesses {guess} for all 120 judged pairs, so that it shows nothing.")
+        assert always.startswith(f"The rule guesses {guess} for all 120 judged pairs, so it shows nothing.")
         assert always.endswith("or use another attack, such as margin.")

@@ -270,7 +270,7 @@ def test_the_words_of_one_pair_a_model(judged, broken):
     assert "the other bar on" not in words("ruler", plain).shows
     said = words("bars", broken).shows
     assert "Bayesian, Jeffreys on all judged pairs; Clopper-Pearson, Exact on all judged pairs, with 3 failed" in said
-    assert "Weighted on all pairs, also those that chose the rule, but those of 4 failed models" in said
+    assert "Weighted on all pairs, including those used to pick the threshold, but those of 4 failed models" in said
     assert "The bound rests on all judged pairs, with 3 failed models as wrong guesses" in words("ruler", broken).shows
     nothing = replace(plain, rows=tuple(replace(row, promise="estimate") for row in plain.rows))
     assert "None of them is guaranteed here" in words("bars", nothing).shows
@@ -280,7 +280,7 @@ def test_the_words_of_several_pairs_a_model(many, many_page):
     said = told(many_page)
     assert "Clopper-Pearson, Exact on one pair per model, fixed beforehand" in said
     assert "Bayesian by model, Pooled on all judged pairs" in said
-    assert "Weighted on all pairs, also those that chose the rule" in said
+    assert "Weighted on all pairs, including those used to pick the threshold" in said
     assert "the same guesses" not in said
     assert said.count("The posterior is an estimate here: the 5 pairs of a model") == 5  # of six pictures of it
     assert "credible interval" not in both(words("percentiles", many)) + both(words("narrowing", many))

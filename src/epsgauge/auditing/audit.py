@@ -251,7 +251,7 @@ def audit_run(
     if skipped is not None:
         signals = signals[signals.models >= skipped]
     if not len(signals):
-        remedy = "Play those that failed again with --retry-failed." if run.n_failed else "Run it first."
+        remedy = "Train the failed ones again with --retry-failed." if run.n_failed else "Run it first."
         raise InvalidInput(f"no model of {run.path} is done, so there is nothing to audit. {remedy}")
     with _guarded(using):
         judged = judge_signals(signals, using, cut, fit_pairs)

@@ -178,9 +178,9 @@ def _had_a_say(first: Audit, run: Run) -> int:
     shared = int(first.judged.fit_models.max()) + 1 if same_seed else 0
     if not (run.done >= shared).any():
         raise InvalidInput(
-            f"{run.path} has no model that is independent of the {shared} which chose the rule: its seed is theirs. "
-            "Give runs of a comparison different seeds, and one points_seed so that they share their points; or let "
-            'each run choose its own rule, with rule="best".'
+            f"{run.path} has no model that is independent of the {shared} used to pick the threshold: its seed is "
+            "theirs. Give the runs different seeds, and one points_seed so that they share their points; or "
+            'let each run choose its own rule, with rule="best".'
         )
     return shared
 

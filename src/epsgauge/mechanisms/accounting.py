@@ -93,7 +93,7 @@ def _relation(dp_accounting: Any, adjacency: Adjacency) -> Any:
 def _too_old(adjacency: Adjacency) -> str:
     return (
         f"dp-accounting must know {RELATIONS[adjacency]} for Poisson-sampled Gaussian noise (adjacency {adjacency}), "
-        "but the version installed here does not. Install a newer one with: pip install '.[accounting]' in the folder of "
+        "but the version installed here does not. Install a newer one: pip install '.[accounting]' in the folder of "
         "epsgauge"
     )
 

@@ -1,4 +1,4 @@
-"""Scores as NumPy's .npz: one array a column, adjacency and bits."""
+"""Scores as NumPy's .npz: one array per column, adjacency and bits."""
 
 from __future__ import annotations
 
