@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests docs notebook browser figures oracle benchmark soak faults proofs zoo clean
+.PHONY: demo test lint types imports tests docs notebook pages browser figures oracle benchmark soak faults proofs zoo clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
@@ -39,6 +39,12 @@ docs: $(VENV)/installed
 # The notebooks of examples/, from the first cell to the last
 notebook: $(VENV)/installed
 	$(BIN)/python tools/notebooks.py
+
+# What is committed of the docs and made by a command: the gallery, the page of the JSON, the notebook's outputs
+pages: $(VENV)/installed
+	$(BIN)/python tools/gallery.py
+	$(BIN)/python tools/json_page.py
+	$(BIN)/python tools/notebooks.py --write
 
 # A browser for the tests of report and viewer, which skip without one
 browser:

@@ -208,9 +208,7 @@ def test_weights_that_are_not_those_of_the_config(encoders, tmp_path):
 def test_without_transformers(encoders, monkeypatch):
     pretrained._read.cache_clear()
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(
-        MissingExtra, match=r"needs transformers. Install it with: pip install 'epsgauge\[torch,text\]'"
-    ):
+    with pytest.raises(MissingExtra, match=r"needs transformers. Install it with: pip install '.\[torch,text\]'"):
         transformer(str(encoders["bert"]), 2)
 
 

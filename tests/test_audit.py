@@ -224,7 +224,7 @@ def test_a_run_cut_short_does_not_keep_its_level(tmp_path):
     assert a["bayes"].promise == "credible"
     # one bound holds at every moment, and judges alone
     assert (a.verdict.method, a.verdict.promise, a["anytime"].promise) == ("anytime", "guaranteed", "guaranteed")
-    assert "Judged by the bound that holds at every moment alone" in a.verdict.sentence
+    assert "Judged by the anytime bound alone" in a.verdict.sentence
     # played to its planned end, though it was looked at: the level is kept
     b = audit(played(small_plan(), out))
     assert (b.level_kept, b.looks) == (True, 1)
@@ -468,10 +468,27 @@ def test_a_gate_counts_what_is_guaranteed_unless_asked_for_more(method, kind):
     assert a.verdict.promise in repr(a)
     assert a.to_json()["lower_bound_promise"] == a.verdict.promise
     said = gate(a, fail_on="violation", fail_above=0.5)
-    assert (said.reasons, len(said.uncounted)) == ((), 2)
+    assert (said.reasons, len(said.uncounted), said.outcome) == ((), 2, "could not fail")
+    assert said.idle == (f"its bound is {kind.removesuffix(' bound').removeprefix('a ')}, not guaranteed",)
     assert a.verdict.promise in said.uncounted[0]
     counted = gate(a, fail_on="violation", fail_above=0.5, count_estimates=True)
-    assert (len(counted.reasons), counted.uncounted) == (2, ())
+    assert (len(counted.reasons), counted.uncounted, counted.idle) == (2, (), ())
+
+
+@pytest.mark.parametrize(
+    ("eps", "n", "claimed", "kind"),
+    [(2.0, 4000, 1.0, "violation"), (2.0, 60, 5.0, "underpowered"), (0.0, 400, 1.0, "inconclusive")],
+)
+def test_a_gate_fails_on_the_words_it_was_given(eps, n, claimed, kind):
+    a = audit(responses(eps, n), claimed_eps=claimed, **CLAIM)
+    assert a.verdict.kind == kind
+    word = "weak" if kind == "inconclusive" else kind
+    for words in ("violation", "underpowered", "weak", "violation,weak", "violation, underpowered,weak"):
+        said = gate(a, fail_on=words)
+        assert bool(said.reasons) == (word in words)
+        if word not in words:
+            assert said.outcome == ("passes" if kind == "violation" else "could not fail")
+    assert gate(a, fail_above=5.0).outcome == ("passes" if kind == "violation" else "could not fail")
 
 
 def test_fail_above_is_at_the_delta_of_the_audit():
@@ -505,7 +522,7 @@ def test_json_is_complete(broken):
     assert out["models"] == {"planned": 60, "done": 56, "failed": 4, "judged": 47, "fit": 9}
     scores = json.loads(json.dumps(json_ready(audit(responses(1.0, 50)).to_json())))
     assert scores["claim"] is None
-    assert "none is stated" in scores["no_claim_because"]
+    assert "none was given" in scores["no_claim_because"]
 
 
 def test_what_is_printed(broken):
@@ -602,5 +619,5 @@ def test_scores_that_saturate_are_warned_about():
     assert said((fine[0] > 0.5, fine[1] > 0.5), rule="given", threshold=0.5) == []  # guesses, not scores
     for threshold, guess in ((-99.0, 1), (99.0, 0)):
         (always,) = said(fine, rule="given", threshold=threshold)
-        assert always.startswith(f"The rule guesses {guess} for all 120 judged pairs, so that it shows nothing.")
+        assert always.startswith(f"The rule guesses {guess} for all 120 judged pairs, so it shows nothing.")
         assert always.endswith("or use another attack, such as margin.")

@@ -185,7 +185,7 @@ def test_unfair_bits_take_the_promise_of_the_pooled_row():
 FILES = {
     "NaN": (["bit,score", "1,nan", "0,1"], (), "line 2: score must be a finite number, but got 'nan'."),
     "infinite": (["bit,score", "1,inf", "0,1"], (), "line 2: score must be a finite number, but got 'inf'."),
-    "bits": (["bit,score", "2,1", "0,1"], (), "line 2: bit must be 0 or 1, but got '2'."),
+    "bits": (["bit,score", "2,1", "0,1"], (), "member/non-member, yes/no), but got '2'."),
     "empty": (["bit,score"], (), "has a header and no rows."),
     "nothing": ([], (), "is empty."),
     "one row": (["bit,score", "1,1"], ("--independent",), "scores must have two models or more"),
@@ -256,7 +256,7 @@ ARCHIVES = {
     "time": (archive(score=np.zeros(60, "datetime64[s]")), "must hold real numbers, but its type is datetime64[s]"),
     "text": (archive(score=NOISE.astype(str)), "must hold real numbers, but its type is <U"),
     "structured": (archive(score=np.zeros(60, [("a", "f8")])), "must hold real numbers, but its type is [('a'"),
-    "text of a bit": (archive(bit=HALVES.astype(str)), "must hold real numbers, but its type is <U"),
+    "text of a bit": (archive(bit=(2 * HALVES).astype(str)), "bit must be 0 or 1 (or in/out, true/false, "),
     "group of times": (archive(group=np.zeros(60, "datetime64[s]")), "must hold plain values, but its type is"),
 }
 

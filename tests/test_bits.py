@@ -168,7 +168,7 @@ def plain(tmp_path, n=240):
 
 def test_rows_without_a_model_are_not_guessed(tmp_path):
     path = plain(tmp_path)
-    with pytest.raises(eg.InvalidInput, match=r"does not say which rows share a model\. Pass models as one"):
+    with pytest.raises(eg.InvalidInput, match=r"does not say which rows share a model\. .* pass --one-model"):
         Scores.read(path)
     one, each = (Scores.read(path, models=said) for said in ("one", "independent"))
     assert (len(one.models), len(each.models)) == (1, 240)
@@ -192,14 +192,16 @@ def test_the_command_asks_and_says_which(tmp_path):
     assert "--independent" in said
     assert "only one of --one-model and --independent" in refused("scores", path, "--one-model", "--independent")
     assert 'bits must be "coins"' in refused("scores", path, "--independent", "--bits", "fair")
-    assert "--fit-pairs" in refused("scores", path, "--one-model")  # no other model can choose the rule
+    assert "--fit-pairs" in said
+    alone = json.loads(ask("scores", path, "--one-model", "--json"))
+    assert alone["rule"]["chosen"] == "split-pairs"  # no other model can choose the rule
     found = partial(ask, "scores", path, "--threshold", 1)
     assert "each row is taken as a model of its own" in " ".join(found("--independent").split())
     shown = " ".join(found("--one-model", "--bits", "coins").split())
     assert "bits coins: each is a fair coin of its own, drawn before training" in shown
     assert "all rows are taken as of one model" in shown
     told = json.loads(found("--one-model", "--bits", "coins", "--json"))
-    assert told["scores"] == {"bits": "coins", "models": "one"}
+    assert told["scores"] == {"bits": "coins", "models": "one", "lower_is_in": False, "direction": None}
     assert (told["verdict"]["method"], told["verdict"]["promise"]) == ("weighted", "guaranteed")
     assert json.loads(found("--one-model", "--json"))["verdict"]["promise"] == "estimate"
 
@@ -210,7 +212,7 @@ def test_a_report_says_both_and_how_to_make_it_again(tmp_path, kind):
     page = written(eg.audit(scores), kind)
     assert "bits dealt: how many are 1 was fixed beforehand" in page
     assert "each row is taken as a model of its own" in page
-    assert "epsgauge scores FILE --adjacency substitute --bits dealt --independent" in page
+    assert f"epsgauge scores {scores.origin.file} --adjacency substitute --bits dealt --independent" in page
     in_python = written(eg.audit(scores, search="bayes"), kind)
     assert "bits=" in in_python
     assert "models=" in in_python

@@ -9,6 +9,7 @@ import pytest
 from command_line import ask, process, told
 
 import epsgauge as eg
+from epsgauge.bounds.exact import exact_lower_bound
 
 COUNTS = ["--tp", "31", "--tn", "996", "--fp", "5", "--fn", "968"]
 ESTIMATE = ["estimate", *COUNTS, "--delta", "1e-5"]
@@ -168,10 +169,36 @@ def test_figure(tmp_path):
 
 def test_size():
     answer = json.loads(ask("size", "--accuracy", "0.6", "--half-width", "0.15", "--delta", "1e-5", "--json"))
-    assert [m["n_samples"] for m in answer["methods"]] == [544, 1423, 1478]
+    assert [m["n_samples"] for m in answer["methods"][:3]] == [544, 1423, 1478]
     assert "prior alone" in ask("size", "--accuracy", "0.9", "--lower-bound", "0.1", "--delta", "1e-5")
     out = ask("size", "--accuracy", "0.6", "--lower-bound", "2", "--delta", "1e-5")
-    assert "none up to 1e8" in out
+    assert "none: 1e+08 are not enough" in out
+
+
+def test_size_has_the_methods_that_judge():
+    wanted = ("size", "--fnr", "0.5", "--fpr", "0.02", "--lower-bound", "1.5", "--json", "--delta")
+    (both,) = _judging(*wanted, "1e-3")  # from 50 guesses on δ costs the weighted bound too much, and it does not judge
+    assert (both["judges"], both["method"]) == ("both", "exact")
+    assert both["n_samples"] > 50
+    at, below = (
+        exact_lower_bound(_expected(n, 0.5, 0.02), delta=1e-3, level=0.90, direction="right")
+        for n in (both["n_samples"], both["n_samples"] * 9 // 10)
+    )
+    assert below < 1.5 < at
+    of_scores, of_runs = _judging(*wanted, "0")
+    assert (of_scores["judges"], of_scores["method"]) == ("scores", "exact")
+    assert (of_runs["judges"], of_runs["method"]) == ("runs", "weighted")
+    assert of_scores["n_samples"] < of_runs["n_samples"] < 2 * of_scores["n_samples"]
+
+
+def _judging(*args):
+    return [m for m in json.loads(ask(*args))["methods"] if m["judges"]]
+
+
+def _expected(n, fnr, fpr):
+    half = n // 2
+    fn, fp = round(half * fnr), round(half * fpr)
+    return eg.Tally(tp=half - fn, tn=half - fp, fp=fp, fn=fn)
 
 
 def test_help_and_version():

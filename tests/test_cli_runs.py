@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from command_line import ask, process, refused, told
-from tiny_runs import plan_text
+from tiny_runs import plan_text, small_plan
 
 import epsgauge as eg
 from epsgauge.runner.executors import InProcess
@@ -41,15 +41,15 @@ def test_audit_for_a_person(runs):
 
 
 def test_the_gates(runs):
-    ask("audit", runs / "leaky", "--fail-above", 5)
+    ask("audit", runs / "leaky", "--fail-above", 4)
     ask("audit", runs / "leaky", "--fail-on", "violation")
     claim = ["--claimed-eps", 0.1, "--claimed-delta", 1e-5, "--claimed-adjacency", "substitute"]
     found = json.loads(ask("audit", runs / "leaky", "--json", "--fail-on", "violation", *claim, code=1))
     assert found["verdict"]["kind"] == "violation"
-    assert found["gate"] == [found["verdict"]["sentence"]]
+    assert found["gate"]["reasons"] == [found["verdict"]["sentence"]]
     found = json.loads(ask("audit", runs / "leaky", "--json", "--fail-above", 0.1, code=1))
     assert found["lower_bound"] > 0.1
-    assert "above 0.1" in found["gate"][0]
+    assert "above 0.1" in found["gate"]["reasons"][0]
 
 
 def test_many_pairs_a_model(runs):
@@ -132,6 +132,42 @@ def test_looks_are_logged_by_every_command_that_shows_results(tmp_path):
     assert kinds == ["audit", "export", "compare", "compare"]
 
 
+def test_status_shows_the_whole_error_and_says_what_views_mean(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    (tmp_path / "deep.py").write_text(DEEP)
+    (tmp_path / "plan.toml").write_text(
+        plan_text(n_models=70).replace('use = "laplace"\neps = 2.0', 'use = "deep:Deep"')
+    )
+    ran = told("run", tmp_path / "plan.toml", "--out", tmp_path / "run", "--workers", "1")
+    assert ran.returncode == 3
+    assert "its first 5 models all failed the same way: ValueError: the bottom is reached." in ran.stderr
+    shown = told("status", tmp_path / "run")
+    assert shown.returncode == 3
+    assert shown.stdout.count("return down(n - 1)") == 3
+    assert "ValueError: the bottom is reached" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 60
+    assert "viewed" not in shown.stdout
+    eg.run(small_plan(), out=tmp_path / "done", executor=InProcess())
+    ask("audit", tmp_path / "done")
+    assert "Results were viewed once" in ask("status", tmp_path / "done")
+
+
+DEEP = """
+def down(n):
+    if n == 0:
+        raise ValueError("the bottom is reached")
+    return down(n - 1)
+
+
+class Deep:
+    def train(self, data, *, seed):
+        return down(3)
+
+    def losses(self, model, points):
+        return []
+"""
+
+
 BAD = {
     "no plan": (["run", "nowhere.toml", "-o", "run"], "there is no plan nowhere.toml"),
     "no run": (["audit", "nowhere"], "there is no run nowhere"),
@@ -177,5 +213,6 @@ def test_options_that_contradict_each_other(runs):
 
 def test_a_gate_that_could_not_have_failed_says_so(runs):
     done = told("audit", runs / "leaky", "--fail-above", 50)
-    assert done.returncode == 0
+    assert done.returncode == 4
+    assert told("audit", runs / "leaky", "--fail-above", 50, "--allow-inconclusive").returncode == 0
     assert "this gate could not have failed: so few models show at most ε = 4." in done.stderr

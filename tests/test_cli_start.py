@@ -26,6 +26,8 @@ def test_init_writes_what_runs_unchanged(tmp_path, kind):
     folder = tmp_path / "mine"
     ask("init", f"--{kind}", folder)
     text = (folder / "plan.toml").read_text()
+    ask("init", f"--{kind}", tmp_path / "another one")
+    assert (tmp_path / "another one" / "plan.toml").read_text() == text.replace("mine", "another-one")
     assert "challenge =" not in text
     assert "attack =" not in text
     assert QUICKER[kind][0] in text

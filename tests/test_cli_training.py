@@ -162,4 +162,4 @@ def test_fit_models_played_again_after_a_look_lose_the_level(tmp_path):
     (tmp_path / "mended").write_text("")
     ask(*run, "--retry-failed")
     found = eg.audit(eg.Run.open(tmp_path / "run"))
-    assert "models that choose the rule were played again" in found.lost.why
+    assert "models that pick the threshold were trained again" in found.lost.why

@@ -229,10 +229,13 @@ def test_what_a_file_does_not_say_is_taken_from_the_declaration(scores, tmp_path
     rows = [f"{bit},{score}" for bit, score in zip(scores.bit, scores.score, strict=True)]
     table.write_text("\n".join(["bit,score", *rows, ""]))
     out = json.loads(ask("scores", table, "--declared", file, "--json"))
-    assert (out["adjacency"], out["scores"]) == ("substitute", {"bits": "coins", "models": "independent"})
+    said = {"bits": "coins", "models": "independent", "lower_is_in": False, "direction": None}
+    assert (out["adjacency"], out["scores"]) == ("substitute", said)
     report = tmp_path / "report.md"
     ask("scores", table, "--independent", "--declared", file, "--report", report)
-    assert f"epsgauge scores FILE --independent --declared {file}" in report.read_text(encoding="utf-8")
+    assert f"epsgauge scores {table} --independent --declared {file} --report {report}" in report.read_text(
+        encoding="utf-8"
+    )
     unsaid = eg.declare(tmp_path / "unsaid.plan", adjacency="substitute").file
     scores.write(table)  # which says that its bits are coins
     assert "bits is 'coins' here, but 'unknown' in" in refused("scores", table, "--declared", unsaid)

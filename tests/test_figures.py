@@ -280,4 +280,6 @@ def test_what_a_picture_shows_is_computed_without_matplotlib() -> None:
         "except MissingExtra as error:\n"
         "    print(error)\n"
     )
-    assert done.stdout == "this needs matplotlib. Install it with: pip install 'epsgauge[plot]'\n", done.stderr
+    assert done.stdout == "this needs matplotlib. Install it with: pip install '.[plot]' in the folder of epsgauge\n", (
+        done.stderr
+    )

@@ -373,7 +373,7 @@ def test_a_model_played_again_after_a_look_counts_as_failed(tmp_path, monkeypatc
     assert (again.n_failed, again.retried_after_look.tolist()) == (0, [15] if looked else [])
     assert ([f.index for f in after.evidence.failed] == [15]) == looked
     assert (after.judged.tally == before.judged.tally) == looked
-    assert any("played again after results had been seen: it counts as failed" in w for w in after.warnings) == looked
+    assert any("trained again after results had been seen: it counts as failed" in w for w in after.warnings) == looked
     assert after.verdict.promise == "guaranteed"
 
 
@@ -385,4 +385,4 @@ def test_models_that_failed_and_those_played_again_too_late_are_told_apart():
     assert failed.startswith(
         "1 of 40 models failed, 1 of them among those to be judged (0 pairs with b = 1, 1 with b = 0)"
     )
-    assert late.startswith("1 model that had failed was played again after results had been seen")
+    assert late.startswith("1 model that had failed was trained again after results had been seen")

@@ -55,7 +55,10 @@ def test_what_is_refused(tmp_path):
             written(path, bit=[1], scores=[1.0]))  # fmt: skip
     refused("a.parquet: score must have a value in every row, but row 1 (the first is 0) has none.",
             written(path, bit=[1, 0], score=[1.0, None]))  # fmt: skip
-    refused("a.parquet: bit must be a column of numbers, but its type is string.", written(path, bit=["1"], score=[1]))
+    refused(
+        "a.parquet: score must be a column of numbers, but its type is string.", written(path, bit=[1], score=["1"])
+    )
+    refused("member/non-member, yes/no), but row 0 (the first is 0) has '2'.", written(path, bit=["2"], score=[1]))
     refused("a.parquet: bit must be 0 or 1, but got 2 at index 0.", written(path, bit=[2], score=[1.0]))
     refused("a.parquet: score must be finite, but row 0", written(path, bit=[1], score=[np.nan]))
     refused("a.parquet has columns and no rows.", written(path, bit=pa.array([], pa.int64()), score=pa.array([], "f8")))
@@ -141,5 +144,5 @@ def test_without_the_extra(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     for use in (lambda: Scores.read(path), Scores([0], [0], [1], [0.5], "substitute").write):
-        with pytest.raises(MissingExtra, match=re.escape("pip install 'epsgauge[parquet]'")):
+        with pytest.raises(MissingExtra, match=re.escape("pip install '.[parquet]'")):
             use(tmp_path / "b.parquet") if use.__name__ == "write" else use()

@@ -130,8 +130,8 @@ def test_a_run_that_goes_on_says_so_and_counts_what_it_had(tmp_path):
         bar.stopped(tmp_path / "run")
     with Bar(plan, console) as bar:
         run = eg.run(plan, out=tmp_path / "run", executor=InProcess(), watch=bar)
-    assert "the same command goes on" in " ".join(out.getvalue().split())
-    assert "going on after 50 of 120 models" in out.getvalue()
+    assert "run the same command to continue" in " ".join(out.getvalue().split())
+    assert "resuming after 50 of 120 models" in out.getvalue()
     assert bar.live.posterior().tally == eg.audit(run).judged.tally
 
 
@@ -213,5 +213,5 @@ def test_runs_that_are_compared_share_their_points_and_nothing_else(tmp_path):
         game={"train_size": 30, "pairs_per_model": 6, "pool_size": 40, "reference_size": 10},
         **{**common, "audit": {"attack": "loss", "fit_models": 5}},
     )
-    with pytest.raises(eg.InvalidInput, match="has no model that is independent of the 20 which chose the rule"):
+    with pytest.raises(eg.InvalidInput, match="has no model that is independent of the 20 used to pick the threshold"):
         eg.compare([runs[0], same])

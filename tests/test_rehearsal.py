@@ -19,6 +19,7 @@ from epsgauge.games.rehearsal import STRIDE, canary_of, is_quiet, number_of, rou
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Signals
 from epsgauge.runner.executors import InProcess
+from epsgauge.runner.hopeless import AllFail
 from epsgauge.runner.store import FILE, Store
 from epsgauge.trainers.known_start import knowing_start
 
@@ -292,8 +293,12 @@ def test_every_model_fails(tmp_path):
         def train(self, data, *, seed, size):
             raise RuntimeError("no disk")
 
-    with pytest.raises(InvalidInput, match=r"every model failed. The first error: RuntimeError: no disk Mend it"):
+    with pytest.raises(
+        AllFail, match=r"its first \d+ models all failed the same way: RuntimeError: no disk\. .* new --out"
+    ):
         played(tmp_path, Broken())
+    with pytest.raises(InvalidInput, match=r"every model failed. The first error: RuntimeError: no disk Mend it"):
+        eg.run(plan(Broken()), out=tmp_path / "on", executor=InProcess(), keep_going=True)
 
 
 # the control
@@ -307,11 +312,11 @@ def test_an_attack_that_sees_nothing_is_inconclusive_and_never_not_refuted(tmp_p
         "Inconclusive: the attack is too weak to say anything of the accountant's claim"
     )
     assert "64" not in a.verdict.sentence.split("models set apart")[0][-4:]
-    assert gate(a, fail_on="violation").idle == (
-        "the attack sees nothing even without noise (--fail-on inconclusive counts that)",
-    )
-    assert gate(a, fail_on="inconclusive").reasons
-    shown = ask("audit", tmp_path / "run", "--fail-on", "inconclusive", code=1)
+    assert gate(a, fail_on="violation").idle == ("the attack sees nothing even without noise",)
+    assert gate(a, fail_on="violation,weak").reasons == (a.verdict.sentence,)
+    ask("audit", tmp_path / "run", "--fail-on", "violation", code=4)
+    ask("audit", tmp_path / "run", "--fail-on", "violation", "--allow-inconclusive")
+    shown = ask("audit", tmp_path / "run", "--fail-on", "weak", code=1)
     assert "control" in shown
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from command_line import ask
 from markdown_it import MarkdownIt
-from tiny_runs import CLAIM, Breaks, pairs_plan, plan, played
+from tiny_runs import CLAIM, Breaks, pairs_plan, plan, plan_text, played
 
 import epsgauge as eg
 from epsgauge.auditing.compare import compare
@@ -31,6 +31,7 @@ from epsgauge.reporting import redo
 from epsgauge.reporting.html import TITLES
 from epsgauge.reporting.report import report, written
 from epsgauge.reporting.toml import to_toml
+from epsgauge.runner.executors import InProcess
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.view import Run
 
@@ -269,7 +270,7 @@ def test_the_words_of_one_pair_a_model(judged, broken):
     assert "the other bar on" not in words("ruler", plain).shows
     said = words("bars", broken).shows
     assert "Bayesian, Jeffreys on all judged pairs; Clopper-Pearson, Exact on all judged pairs, with 3 failed" in said
-    assert "Weighted on all pairs, also those that chose the rule, but those of 4 failed models" in said
+    assert "Weighted on all pairs, including those used to pick the threshold, but those of 4 failed models" in said
     assert "The bound rests on all judged pairs, with 3 failed models as wrong guesses" in words("ruler", broken).shows
     nothing = replace(plain, rows=tuple(replace(row, promise="estimate") for row in plain.rows))
     assert "None of them is guaranteed here" in words("bars", nothing).shows
@@ -279,7 +280,7 @@ def test_the_words_of_several_pairs_a_model(many, many_page):
     said = told(many_page)
     assert "Clopper-Pearson, Exact on one pair per model, fixed beforehand" in said
     assert "Bayesian by model, Pooled on all judged pairs" in said
-    assert "Weighted on all pairs, also those that chose the rule" in said
+    assert "Weighted on all pairs, including those used to pick the threshold" in said
     assert "the same guesses" not in said
     assert said.count("The posterior is an estimate here: the 5 pairs of a model") == 5  # of six pictures of it
     assert "credible interval" not in both(words("percentiles", many)) + both(words("narrowing", many))
@@ -419,11 +420,40 @@ def test_the_command_of_scores(tmp_path):
     table = scores(1.0, 60)
     table.write(tmp_path / "scores.csv")
     found = eg.audit(table, seed=4, fit_models=20, level=0.8, verdict_method="clopper-pearson")
-    (command,) = redo.of_audit(found)
+    (command,) = redo.of_audit(found, str(tmp_path / "again.json"))
     line = [str(tmp_path / "scores.csv") if word == "FILE" else word for word in shlex.split(command)]
     again = json.loads(ask(*line[1:], "--json"))
+    assert json.loads((tmp_path / "again.json").read_text())["lower_bound"] == again["lower_bound"]
     assert again["rule"]["threshold"] == pytest.approx(found.judged.threshold)
     assert again["lower_bound"] == pytest.approx(found.lower_bound)
+
+
+@pytest.mark.parametrize("way", [("--lower-is-in",), ("--either-way",), ("--keep-direction",)])
+def test_the_command_of_scores_as_another_tool_wrote_them(tmp_path, way):
+    table, out = scores(1.0, 60), tmp_path / "my report.json"
+    rows = [f"{'in' if bit else 'out'},{-score}" for bit, score in zip(table.bit, table.score, strict=True)]
+    (tmp_path / "their file.csv").write_text("\n".join(["label,loss", *rows, ""]))
+    words = ("--adjacency", "substitute", "--independent", "--bit-column", "label", "--score-column", "loss", *way)
+    ask("scores", tmp_path / "their file.csv", *words, "--report", out)
+    first = json.loads(out.read_text())
+    (command,) = first["what_was_run"]["commands"]
+    assert shlex.split(command)[-1] == str(out)
+    out.unlink()
+    ask(*shlex.split(command)[1:])
+    assert json.loads(out.read_text())["lower_bound"] == first["lower_bound"]
+    assert json.loads(out.read_text())["scores"] == first["scores"]
+
+
+def test_the_commands_of_a_run_name_its_plan_and_the_report(tmp_path):
+    file = tmp_path / "my plan.toml"
+    file.write_text(plan_text(n_models=70))
+    eg.run(eg.Plan.read(file), out=tmp_path / "run", executor=InProcess())
+    found = eg.audit(Run.open(tmp_path / "run"))
+    eg.report(found, out=tmp_path / "r.json")
+    begin, end = json.loads((tmp_path / "r.json").read_text())["what_was_run"]["commands"]
+    assert shlex.split(begin) == ["epsgauge", "run", str(file), "--out", str(tmp_path / "run")]
+    assert shlex.split(end) == ["epsgauge", "report", str(tmp_path / "run"), "-o", str(tmp_path / "r.json")]
+    assert f"epsgauge probe '{file}'" in [step.command for step in found.decision.steps]
 
 
 def test_the_commands_of_counts_and_comparisons(runs, tmp_path):
@@ -442,7 +472,7 @@ def test_report_has_the_options_of_audit():
     def options(command):
         return set(inspect.signature(command).parameters)
 
-    gate = {"fail_above", "fail_on", "count_estimates", "curve", "explain", "as_json"}
+    gate = {"fail_above", "fail_on", "count_estimates", "allow_inconclusive", "curve", "explain", "as_json"}
     assert options(report_command.report) - {"out", "format", "probe", "groups"} == options(audit_command.audit) - gate
     assert set(redo.OPTIONS) == options(audit_command.audit) - gate - {"folder", "same_data"}
     assert set(redo.OF_SCORES) <= options(scores_command.scores)

@@ -26,6 +26,7 @@ from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.runner import results
 from epsgauge.runner.executors import InProcess
+from epsgauge.runner.hopeless import AllFail, First
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Progress, Watch
@@ -341,6 +342,42 @@ def test_a_model_that_failed_once_can_be_had_by_a_retry(tmp_path, finished):
     retried = here(trouble, tmp_path / "run", retry_failed=True)
     assert (retried.complete, retried.failed) == (True, ())
     assert blobs(tmp_path / "run") == blobs(finished)
+
+
+def test_a_run_stops_when_its_first_models_all_fail_the_same_way_and_goes_on_when_told(tmp_path, finished):
+    trouble = troubled("raise", range(5), once_in=str(tmp_path))
+    with pytest.raises(
+        AllFail, match=r"first 5 models all failed the same way: RuntimeError: the loss exploded\. Noth"
+    ):
+        here(trouble, tmp_path / "run")
+    stopped = Run.open(tmp_path / "run")
+    assert (stopped.n_done, stopped.n_failed, stopped.progress.n_left) == (0, 5, 1)
+    assert here(trouble, tmp_path / "run", retry_failed=True).complete  # each fails once
+    assert blobs(tmp_path / "run") == blobs(finished)
+
+    on = here(troubled("raise", range(5)), tmp_path / "on", keep_going=True)
+    assert (on.n_done, on.n_failed) == (1, 5)
+    assert here(troubled("raise", range(6)), tmp_path / "all", keep_going=True).n_failed == 6
+    one_done = here(troubled("raise", [0, 1, 2, 3, 5]), tmp_path / "other")
+    assert (one_done.n_done, one_done.n_failed) == (1, 5)
+
+
+def test_which_first_failures_stop_a_run():
+    def n_told(*errors, **kw):
+        first = First("Mend it.", watching=True, **kw)
+        for n, error in enumerate(errors, 1):
+            try:
+                first.told(error, more=n < len(errors))
+            except AllFail:
+                return n
+        return None
+
+    same = [f"Traceback\nKeyError: {seed} at 0x{seed:x}f" for seed in range(11, 31)]
+    assert n_told(*same) == 5
+    assert n_told(*same, models=12) == 12
+    assert n_told(*same[:5]) is None  # all are played anyway
+    assert n_told(*same[:4], "KeyError: 'loss'", *same) is None
+    assert n_told(*same[:4], None, *same) is None
 
 
 @pytest.mark.parametrize(("how", "words"), [("nan", "losses must be finite"), ("shape", r"got shape \(14, 1\)")])

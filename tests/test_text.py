@@ -106,7 +106,7 @@ def test_encoders_that_cannot_be_had(place, encoder, words):
 def test_without_transformers(place, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     for call in (sst2_tokens, sst2_embeddings):
-        with pytest.raises(MissingExtra, match=r"Install it with: pip install 'epsgauge\[torch,text\]'"):
+        with pytest.raises(MissingExtra, match=r"Install it with: pip install '.\[torch,text\]'"):
             call("train.tsv", "encoder")
 
 

@@ -379,9 +379,9 @@ def test_a_device_that_is_not_there(monkeypatch):
 @pytest.mark.parametrize(
     ("missing", "trainer", "words"),
     [
-        ("torch", Sgd(epochs=1), "this needs PyTorch. Install it with: pip install 'epsgauge[torch]'"),
+        ("torch", Sgd(epochs=1), "this needs PyTorch. Install it with: pip install '.[torch]'"),
         ("opacus", DpSgd(noise_multiplier=1.0, batch_size=10), "this needs Opacus. Install it with: pip install"),
-        ("sklearn", Classifier(), "this needs scikit-learn. Install it with: pip install 'epsgauge[torch]'"),
+        ("sklearn", Classifier(), "this needs scikit-learn. Install it with: pip install '.[torch]'"),
     ],
 )
 def test_missing_extras(monkeypatch, missing, trainer, words):

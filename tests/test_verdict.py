@@ -283,7 +283,7 @@ def test_without_dp_accounting_a_stated_claim_is_judged_and_the_rest_is_said(mon
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     found = promises(stated(1.5, 1e-6, "substitute"), TRAINED, "substitute")
     assert found.claim == Claim(1.5, 1e-6, "substitute", "stated")
-    assert "pip install 'epsgauge[accounting]'" in found.notes[0]
+    assert "pip install '.[accounting]'" in found.notes[0]
     alone = promises(settings(), TRAINED, "substitute").claim
     assert isinstance(alone, NoClaim)
     assert "pip install" in alone.reason

@@ -411,7 +411,7 @@ def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
     with Served(tmp_path) as here:
         client = here.client
         page = client.get("/run", id="a").text
-        assert "To see its results now is a look" in page
+        assert "Viewing results now is recorded as an early look" in page
         assert client.get("/api/progress", id="a").json["maySee"] is False
         for path in ("/api/results", "/api/explore", "/api/verdict"):
             assert client.get(path, id="a").status == 400
@@ -421,7 +421,7 @@ def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
         assert client.get("/api/progress", id="a").json["maySee"] is True
         assert looks(tmp_path / "a") == []  # nothing was shown yet
         found = client.get("/api/results", id="a").json
-        assert "holds at every moment" in found["parts"]["verdict"]
+        assert "anytime bound" in found["parts"]["verdict"]
         client.get("/api/explore", id="a", log_delta=-3)
         assert looks(tmp_path / "a") == ["view"]
         play(judged_plan(), tmp_path / "a", stop_after=10)
@@ -926,7 +926,7 @@ def test_a_folder_that_is_not_there_and_a_port_in_use_are_sentences(tmp_path):
 
 def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(MissingExtra, match=r"epsgauge\[view\]"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[view\]'"):
         Viewer(tmp_path)
 
 

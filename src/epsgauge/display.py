@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -26,3 +27,34 @@ class Printed(Displayed):
         from epsgauge.reporting.display import text
 
         return text(self)
+
+
+class Plotted:
+    """Has charts: `audit.plot.density()` in a notebook, `audit.plot.roc().save("roc.svg")` elsewhere."""
+
+    @property
+    def plot(self) -> Plots:
+        """Its charts, each as a method."""
+        return Plots(self)
+
+
+class Plots:
+    """The charts of one object; `dir()` names those that can be drawn of it."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from epsgauge.reporting.display import plot
+
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return plot(name, self._source)
+
+    def __dir__(self) -> list[str]:
+        from epsgauge.reporting.display import plots
+
+        return plots(self._source)
+
+    def __repr__(self) -> str:
+        return f"<charts: {', '.join(dir(self))}>"

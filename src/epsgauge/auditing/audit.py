@@ -11,19 +11,20 @@ from typing import Any, Literal
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import Adversary, adversary
 from epsgauge.auditing.basis import Basis, basis_of
-from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of
+from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of, direction_of
 from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, saturated, unpromised
 from epsgauge.auditing.claim import Claim, Promises, promises
 from epsgauge.auditing.control import Control, control_of
 from epsgauge.auditing.decision import Decision, decision_of
 from epsgauge.auditing.declared import facts_of, failing, level_lost
+from epsgauge.auditing.direction import EITHER, Direction, directed
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_time, judge_signals
 from epsgauge.auditing.reading import Bound, Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
 from epsgauge.auditing.verdict import Verdict, verdict
 from epsgauge.bounds.noise import EffectiveNoise
 from epsgauge.declaration import Declaration
-from epsgauge.display import Printed
+from epsgauge.display import Plotted, Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
 from epsgauge.mechanisms.privacy import DPSGD, Privacy, judged_by_curve
@@ -40,7 +41,7 @@ from epsgauge.runner.view import Looks, Run, results_of, unlogged
 from epsgauge.sampling.game import MechanismGame, Sampled
 from epsgauge.scores.rules import default_fit, default_fit_pairs, judge
 from epsgauge.scores.table import Scores
-from epsgauge.settings import AuditSettings
+from epsgauge.settings import OF_A_RULE, AuditSettings
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
@@ -71,7 +72,7 @@ class Gauge:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Reading, Printed):
+class Audit(Reading, Printed, Plotted):
     """Everything that one attack with one rule says about ε, with what each number promises, and the verdict."""
 
     name: str
@@ -85,6 +86,7 @@ class Audit(Reading, Printed):
     privacy: Privacy | None  # what the trainer promises
     looks: int  # at the results before this one
     declaration: Declaration | None  # what was declared beforehand; None of scores without one
+    direction: Direction | None  # which way scores were judged, where that was said
     warnings: tuple[str, ...]
     sampled: Sampled | None  # how samples of a mechanism came about
 
@@ -153,6 +155,7 @@ def audit(
     *,
     seed: int | None = None,
     declared: str | PathLike[str] | None = None,
+    direction: Direction | None = None,
     **settings: Any,
 ) -> Audit:
     """Judge a run as its plan says, a table of scores or a game; `settings` are those of a plan's `[audit]` table.
@@ -166,6 +169,9 @@ def audit(
     Scores are judged exactly as the file `declared` says, which `declare` wrote before they were seen. Settings that
     contradict it are refused. A run's store has what its plan declared.
 
+    Scores that are clearly lower where b = 1 are an error. With `direction="either"` they are judged as they point:
+    both directions are tried, each with half of what may be missed. With "kept" they are judged as they are.
+
     `attack` and `verdict_method` may be objects of your own: an `Attack`, a `Method`.
 
     >>> import numpy as np
@@ -175,7 +181,8 @@ def audit(
     <Audit of scores: violation, ε ≥ ... (Exact, guaranteed, level 0.99, δ = 1e-05, substitute)>
     """
     if isinstance(source, Scores):
-        return audit_scores(source, seed, None if declared is None else declaration_of(declared), settings)
+        before = None if declared is None else declaration_of(declared)
+        return audit_scores(source, seed, before, settings, direction=direction)
     if not isinstance(source, Run | MechanismGame):
         raise InvalidInput(
             f"an audit is of a Run, of Scores or of a MechanismGame, but got {type(source).__name__}. Use "
@@ -190,6 +197,11 @@ def audit(
     if declared is not None:
         raise InvalidInput(
             f"declared goes with scores, but got {str(declared)!r} for a run, whose plan declares. Leave it out."
+        )
+    if direction is not None:
+        raise InvalidInput(
+            f"direction goes with scores, but got {direction!r} for a run, whose attack says which way scores point. "
+            "Leave it out."
         )
     if seed is not None:
         raise InvalidInput(
@@ -215,15 +227,25 @@ def log_look(run: Run, using: Setup, kind: str) -> bool:
 
 
 def audit_scores(
-    scores: Scores, seed: int | None, declared: Declaration | None, changes: Mapping[str, Any], *, among: int = 1
+    scores: Scores,
+    seed: int | None,
+    declared: Declaration | None,
+    changes: Mapping[str, Any],
+    *,
+    among: int = 1,
+    direction: Direction | None = "kept",
 ) -> Audit:
     """`among`: so many audits share what may be missed."""
     check_of_scores(changes)
+    if declared is None and len(scores.models) == 1 and len(scores) > 1 and not {"rule", *OF_A_RULE} & set(changes):
+        changes = {**changes, "rule": "split-pairs"}  # there is no other model to choose the rule
     using = setup_of(AuditSettings() if declared is None else declared.audit, changes)
     if declared is not None:
-        check_kept(declared, scores, using, seed)
+        direction = direction or ("either" if direction_of(declared) == "either" else None)
+        check_kept(declared, scores, using, seed, direction)
         seed = declared.content["seed"]
-    using = replace(using, settings=using.settings.divided(among))
+    scores, ways = directed(scores, direction)
+    using = replace(using, settings=using.settings.divided(among * ways))
     n, m = len(scores.models), int(scores.pairs.max()) if len(scores) else 0
     fit_models = using.settings.fit_models or default_fit(n)
     fit_pairs = using.settings.fit_pairs or default_fit_pairs(m)
@@ -231,7 +253,8 @@ def audit_scores(
     judged = judge(scores, choice, delta=using.settings.delta)
     claim = promises(using.settings, None, scores.adjacency, trained=False)
     m, models = judged.pairs_per_model, Models(n, n, 0)
-    return assemble(Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared))
+    case = Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared, direction=direction)
+    return assemble(case)
 
 
 def audit_run(
@@ -250,7 +273,7 @@ def audit_run(
     if skipped is not None:
         signals = signals[signals.models >= skipped]
     if not len(signals):
-        remedy = "Play those that failed again with --retry-failed." if run.n_failed else "Run it first."
+        remedy = "Train the failed ones again with --retry-failed." if run.n_failed else "Run it first."
         raise InvalidInput(f"no model of {run.path} is done, so there is nothing to audit. {remedy}")
     with _guarded(using):
         judged = judge_signals(signals, using, cut, fit_pairs)
@@ -284,6 +307,7 @@ class Case:
     who: Adversary | None = None  # of a game
     sampled: Sampled | None = None
     broken: tuple[Finding, ...] = ()  # of a game: what the claim rests on and was refuted
+    direction: Direction | None = None  # of scores
 
     @property
     def settings(self) -> AuditSettings:
@@ -368,6 +392,7 @@ def _assembled(case: Case) -> Audit:
         *beside(run, settings, case.looks, kept.promise),
         *unpromised(evidence, kept.why),
         *of_own_attack(case.using),
+        *((EITHER,) if case.direction == "either" else ()),
     )
     undeclared = () if case.declaration is not None or kept.promise != "guaranteed" else (case.undeclared,)
     ruled = verdict(
@@ -420,6 +445,7 @@ def _assembled(case: Case) -> Audit:
         privacy=case.claimed_privacy,
         looks=len(case.looks),
         declaration=case.declaration,
+        direction=case.direction,
         warnings=warnings,
         sampled=case.sampled,
     )

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from epsgauge.adjacency import Adjacency, checked
 from epsgauge.auditing.setup import Setup
@@ -17,6 +17,8 @@ from epsgauge.scores.said import Bits, Models, checked_bits, checked_models
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings, changed
 
+Declared = Literal["higher", "lower", "either"]  # which scores mean that b = 1 is more likely
+
 
 def declare(
     path: str | os.PathLike[str],
@@ -24,6 +26,7 @@ def declare(
     adjacency: Adjacency,
     bits: Bits = "unknown",
     models: Models | None = None,
+    direction: Declared = "higher",
     seed: int = 0,
     note: str | None = None,
     **settings: Any,
@@ -31,17 +34,21 @@ def declare(
     """Write down how scores will be judged, before you see them; `audit(scores, declared=path)` keeps to it.
 
     `settings` are those of a plan's `[audit]` table. `seed` decides which models or pairs choose the rule, `bits` says
-    where the bits come from, `models` which rows share a model where the file has no column for it, `note` is what you
-    want to remember of the attack. A file that exists is not replaced.
+    where the bits come from, `models` which rows share a model where the file has no column for it, `direction` whether
+    a "higher" or a "lower" score means that b = 1 is more likely, or "either", which costs half of what may be missed.
+    `note` is what you want to remember of the attack. A file that exists is not replaced.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"seed must be a whole number of at least 0, but got {seed!r}.")
+    if direction not in get_args(Declared):
+        raise InvalidInput(f'direction must be "higher", "lower" or "either", but got {direction!r}.')
     check_of_scores(settings)
     content: dict[str, Any] = {
         "written": now(),
         "adjacency": checked(adjacency),
         "bits": checked_bits(bits),
         "models": None if models is None else checked_models(models),
+        "direction": direction,
         "seed": seed,
         "note": note,
         "audit": changed(AuditSettings(), settings).model_dump(mode="json"),
@@ -83,6 +90,12 @@ def declaration_of(path: str | os.PathLike[str]) -> Declaration:
     return Declaration(content, digest, str(written), str(path))
 
 
+def direction_of(declared: Declaration) -> Declared:
+    """Declarations of earlier versions say nothing, and mean higher scores."""
+    way: Declared = declared.content.get("direction", "higher")
+    return way
+
+
 def check_of_scores(settings: Mapping[str, Any]) -> None:
     """Refuse what only a run has."""
     for name in ("attack", "percentile"):
@@ -90,11 +103,18 @@ def check_of_scores(settings: Mapping[str, Any]) -> None:
             raise InvalidInput(f"{name} goes with a run, but scores are made already. Use rule and threshold.")
 
 
-def check_kept(declared: Declaration, scores: Scores, using: Setup, seed: int | None) -> None:
-    """Refuse an audit that is not the declared one."""
-    of_table = {"adjacency": scores.adjacency, "bits": scores.bits, "models": scores.taken_as}
+def check_kept(
+    declared: Declaration, scores: Scores, using: Setup, seed: int | None, direction: str | None = None
+) -> None:
+    """Refuse an audit that is not the declared one; scores that were not read from a file point as their maker says."""
+    way = direction_of(declared)
+    if "either" in (way, direction):
+        here_way: str = direction or "higher"
+    else:
+        here_way = way if scores.origin is None else "lower" if scores.origin.lower_is_in else "higher"
+    of_table = {"adjacency": scores.adjacency, "bits": scores.bits, "models": scores.taken_as, "direction": here_way}
     said = {name: declared.content[name] for name in (*of_table, "seed") if name in declared.content}  # models is newer
-    before = said | declared.audit.model_dump()
+    before = said | {"direction": way} | declared.audit.model_dump()
     here = {**of_table, "seed": before["seed"] if seed is None else seed, **using.settings.model_dump()}
     for name, value in before.items():
         if here[name] != value:

@@ -8,7 +8,7 @@ import numpy as np
 
 from epsgauge.auditing.calibration_bounds import Bounder
 from epsgauge.auditing.calibration_exact import can_enumerate, enumerated
-from epsgauge.auditing.calibration_result import TOLERANCE, Certificate, Outcomes, judged
+from epsgauge.auditing.calibration_result import TOLERANCE, Certificate, Outcomes, ScenarioResult, judged
 from epsgauge.auditing.calibration_scenarios import SCENARIOS, Scenario
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.method import Method
@@ -25,12 +25,13 @@ def calibrate(
     seed: int = 0,
     exact: bool = False,
     scenarios: tuple[Scenario, ...] = SCENARIOS,
-    on_scenario: Callable[[str], None] | None = None,
+    on_scenario: Callable[[str, int, int], None] | None = None,
 ) -> Certificate:
     """How often the method's one-sided lower bound at `level` is above an ε that is known exactly.
 
     `method` is a name of `METHODS`, or a `Method` of your own. With `exact`, scenarios with a rule that was fixed
     beforehand are made small and all their outcomes are computed; the others are left out, and nothing is random.
+    `on_scenario` is told the name of each scenario before it is played, how many were played, and how many there are.
 
     >>> found = calibrate("clopper-pearson", exact=True, scenarios=SCENARIOS[:4])
     >>> found.passed, round(found["randomised response, ε = 1"].above_rule.value, 4)
@@ -42,13 +43,12 @@ def calibrate(
     bounder = Bounder.of(method, one_sided)
     if bounder.method.of_dpsgd:
         raise InvalidInput(f"{bounder.method.name} is for DP-SGD, which no scenario is. Calibrate another method.")
-    found = []
-    for scenario in scenarios:
-        played = scenario.smaller() if exact else scenario
-        if not (can_enumerate(bounder, played) if exact else bounder.plays(played)):
-            continue
+    found: list[ScenarioResult] = []
+    each = [scenario.smaller() if exact else scenario for scenario in scenarios]
+    each = [played for played in each if (can_enumerate(bounder, played) if exact else bounder.plays(played))]
+    for played in each:
         if on_scenario is not None:
-            on_scenario(played.name)
+            on_scenario(played.name, len(found), len(each))
         outcomes = enumerated(bounder, played) if exact else play(bounder, played, runs, seed)
         found.append(
             judged(

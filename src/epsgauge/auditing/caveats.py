@@ -49,12 +49,12 @@ def failures(judged: Sequence[Failed], run: Run | None) -> list[str]:
         ones, n = int(bits.sum()), sum(f.index in now for f in judged)
         out.append(
             f"{len(now)} of {run.plan.n_models} models failed, {n} of them among those to be judged ({ones} pairs with "
-            f"b = 1, {len(bits) - ones} with b = 0). In guaranteed bounds these count as wrong guesses, or are not "
-            "guessed; they are left out of the posterior, which is biased if failing depends on the bit. Try them "
-            "again with --retry-failed before you look."
+            f"b = 1, {len(bits) - ones} with b = 0). Guaranteed bounds count them as wrong guesses, or leave them "
+            "unguessed. The posterior leaves them out, and is biased if failing depends on the bit. Train them again "
+            "with --retry-failed before you look at results."
         )
     if late:
-        who = f"{count(late, 'model')} that had failed {'was' if late == 1 else 'were'} played again"
+        who = f"{count(late, 'model')} that had failed {'was' if late == 1 else 'were'} trained again"
         counts = "it counts" if late == 1 else "they count"
         out.append(f"{who} after results had been seen: {counts} as failed, as at that look.")
     return out
@@ -74,7 +74,7 @@ def saturated(evidence: Evidence) -> tuple[str, ...]:
     if always is None:
         return ()
     return (
-        f"The rule guesses {always} for all {n} judged pairs, so that it shows nothing. Choose it on more models "
+        f"The rule guesses {always} for all {n} judged pairs, so it shows nothing. Pick the threshold on more models "
         "(fit_models), or use another attack, such as margin.",
     )
 

@@ -83,7 +83,7 @@ def promises(
     elif missing:
         claim = NoClaim(missing[0])
     elif not trained:
-        claim = NoClaim("none is stated.")
+        claim = NoClaim("none was given.")
     else:
         claim = _computed(privacy, source, eps[adjacency], settings.delta, adjacency)
     notes = (*missing, *([claim.note] if isinstance(claim, Claim) and claim.note else []))
@@ -140,7 +140,7 @@ def _computed(
     privacy: Privacy | None, source: Source, eps: float | None, delta: float, adjacency: Adjacency
 ) -> Claim | NoClaim:
     if privacy is None:
-        return NoClaim("none is stated, and the trainer does not say what it promises (privacy).")
+        return NoClaim("none was given, and the trainer does not say what it promises (privacy).")
     if eps is None and isinstance(privacy, KnownPrivacy):
         return NoClaim(
             f"what is known of the mechanism (ε = {privacy.eps:g} at δ = {privacy.delta:g}, {privacy.adjacency}) "

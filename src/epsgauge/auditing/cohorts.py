@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from epsgauge.auditing.audit import Audit, audit_scores
+from epsgauge.auditing.direction import check_direction
 from epsgauge.auditing.family import Family
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.facts import INDEPENDENT, NUMBER_FIXED, RULE_FIXED
@@ -90,7 +91,9 @@ class Cohorts:
         }
 
 
-def cohorts(scores: Scores, *, seed: int | None = None, **settings: Any) -> Cohorts:
+def cohorts(
+    scores: Scores, *, seed: int | None = None, direction: Literal["kept"] | None = None, **settings: Any
+) -> Cohorts:
     """Audit each group of a table by itself; `settings` are those of a plan's `[audit]` table.
 
     What verdicts and intervals may miss is divided by the number of groups, so that all of them hold together at the
@@ -106,6 +109,8 @@ def cohorts(scores: Scores, *, seed: int | None = None, **settings: Any) -> Coho
     names = sorted(set(scores.group.tolist()))
     if len(names) < 2:
         raise InvalidInput(f"cohorts need two groups or more, but all rows are of {names[0]!r}.")
+    if direction is None:
+        check_direction(scores)
     audits = []
     for name in names:
         try:
@@ -139,7 +144,7 @@ def cohorts_of(audit: Audit, groups: Mapping[int, str]) -> Cohorts:
     if audit.claim is not None:
         claim = {"eps": audit.claim.eps, "delta": audit.claim.delta, "adjacency": audit.claim.adjacency}
         settings |= {f"claimed_{name}": value for name, value in claim.items()}
-    return cohorts(scores, **settings)
+    return cohorts(scores, direction="kept", **settings)
 
 
 def grouped(scores: Scores, pairs: Ints, groups: Mapping[int, str]) -> Scores:

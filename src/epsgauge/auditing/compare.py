@@ -12,6 +12,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.audit import Audit, audit_run, logged
 from epsgauge.auditing.family import Family
 from epsgauge.auditing.setup import Setup, setup_of
+from epsgauge.display import Plotted
 from epsgauge.errors import InvalidInput
 from epsgauge.plain import plain
 from epsgauge.runner.view import Run
@@ -42,7 +43,7 @@ class Compared:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Plotted):
     """Runs with one adjacency, one δ and one level."""
 
     adjacency: Adjacency
@@ -139,7 +140,7 @@ def compare(
 def _check_one_rule(runs: Sequence[Run], used: Sequence[Setup]) -> None:
     """Scores of different attacks have no threshold in common."""
     each = 'They are different adversaries. With rule="best" each has a rule of its own, and their ε are one picture.'
-    _same("attack", [s.settings.attack for s in used], "Set one in the plans, or pass attack= in Python. Or " + each)
+    _same("attack", [s.settings.attack for s in used], "Pass one for all: --attack (attack=). Or " + each)
     _same("sees", [run.plan.game.sees for run in runs], each)
     _same("adversary", [str(run.plan.adversary) for run in runs], each)
     _same("challenge", [run.plan.game.challenge for run in runs], each)
@@ -177,9 +178,9 @@ def _had_a_say(first: Audit, run: Run) -> int:
     shared = int(first.judged.fit_models.max()) + 1 if same_seed else 0
     if not (run.done >= shared).any():
         raise InvalidInput(
-            f"{run.path} has no model that is independent of the {shared} which chose the rule: its seed is theirs. "
-            "Give runs of a comparison different seeds, and one points_seed so that they share their points; or let "
-            'each run choose its own rule, with rule="best".'
+            f"{run.path} has no model that is independent of the {shared} used to pick the threshold: its seed is "
+            "theirs. Give the runs different seeds, and one points_seed so that they share their points; or "
+            'let each run choose its own rule, with rule="best".'
         )
     return shared
 

@@ -39,10 +39,10 @@ def control_of(attack: Attack, quiet: Signals) -> Control | None:
     if len(np.unique(bits)) < 2:
         return None
     scores = attack.scores(quiet).score
-    return Control(len(quiet), *_right_order(scores, bits))
+    return Control(len(quiet), *right_order(scores, bits))
 
 
-def _right_order(scores: Floats, bits: Ints) -> tuple[float, float]:
+def right_order(scores: Floats, bits: Ints) -> tuple[float, float]:
     """The share of pairs in the right order, equal ones as a half, and its chance if nothing is seen (Mann-Whitney)."""
     zeros, ones, n = np.sort(scores[bits == 0]), scores[bits == 1], len(bits)
     below, up_to = np.searchsorted(zeros, ones, side="left"), np.searchsorted(zeros, ones, side="right")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from epsgauge.auditing.verdict import Ruling, Verdict
 from epsgauge.numbers import number
@@ -64,7 +64,9 @@ def decision_of(verdict: Verdict, run: Run | None, *, of_mechanism: bool = False
         "underpowered": _more,
         "no claim": _claim,
     }[verdict.kind](verdict, run)
-    return Decision(meaning, tuple(steps))
+    plan = "PLAN" if run is None else run.plan_file
+    named = (replace(step, command=step.command.replace("PLAN", plan)) for step in steps)
+    return Decision(meaning, tuple(named))
 
 
 def _mend(v: Verdict, run: Run | None) -> list[Step]:

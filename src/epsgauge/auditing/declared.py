@@ -103,7 +103,7 @@ def _rule(run: Run, used: AuditSettings, from_another: bool) -> list[str]:
     if run.code_changed:
         return ["the code changed during the run"]
     if run.refit_after_look:
-        return ["models that choose the rule were played again after results had been seen"]
+        return ["models that pick the threshold were trained again after results had been seen"]
     if run.extended_after_look and used.rule == "split" and run.declared.fit_models is None:
         return ["other models choose the rule since the run has grown"]  # in a store of before this was kept
     return []

@@ -68,7 +68,10 @@ class Reading:
         table = self.evidence.scores
         if self.run is not None:
             return ()
-        return (f"bits {table.bits}: {BITS[table.bits]}", *([ROWS[table.taken_as]] if table.taken_as else []))
+        said = [f"bits {table.bits}: {BITS[table.bits]}", *([ROWS[table.taken_as]] if table.taken_as else [])]
+        if table.origin is not None and table.origin.lower_is_in:
+            said.append("a lower score means that b = 1 is more likely")
+        return tuple(said)
 
     @property
     def pairs_per_model(self) -> int:

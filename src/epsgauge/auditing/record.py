@@ -11,6 +11,9 @@ from epsgauge.auditing.verdict import Verdict
 from epsgauge.scores.rules import Given, SameData, Split, SplitPairs
 from epsgauge.stats.tally import CELLS, Tally
 
+# Of audit.schema.json, which says what each key means. A key that is added leaves it as it is.
+SCHEMA_VERSION = 1
+
 
 def as_dict(audit: Audit) -> dict[str, Any]:
     """Everything, with infinite numbers as floats still."""
@@ -18,6 +21,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
     one_each = audit.evidence.one_each
     ends = posterior.interval(audit.settings.level)
     return {
+        "schema_version": SCHEMA_VERSION,
         "name": audit.name,
         "source": audit.source,
         "adjacency": audit.adjacency,
@@ -77,7 +81,10 @@ def as_dict(audit: Audit) -> dict[str, Any]:
 def _said(audit: Audit) -> dict[str, Any] | None:
     """Of a table of scores; its column model says which rows share one where `models` is None."""
     table = audit.evidence.scores
-    return {"bits": table.bits, "models": table.taken_as} if audit.source == "scores" else None
+    if audit.source != "scores":
+        return None
+    lower = table.origin is not None and table.origin.lower_is_in
+    return {"bits": table.bits, "models": table.taken_as, "lower_is_in": lower, "direction": audit.direction}
 
 
 def _cells(tally: Tally) -> dict[str, int]:
@@ -92,7 +99,7 @@ def _rule(audit: Audit) -> dict[str, Any]:
         "threshold": float(threshold),
         "percentile": audit.adversary.percentile,
         "fit_pairs": choice.fit_pairs if isinstance(choice, SplitPairs) else None,
-        "fit_models": [int(model) for model in audit.judged.fit_models],
+        "seed": getattr(choice, "seed", None),
     }
 
 

@@ -38,7 +38,7 @@ class StopWhen:
         if plan.game.pairs_per_model > 1:
             raise InvalidInput(
                 f"--stop-when {text} needs one pair per model, but the plan has {plan.game.pairs_per_model}: of "
-                'several the bound that holds at every moment has no upper end. Use "violation".'
+                'several the anytime bound has no upper end. Use "violation".'
             )
         return cls(f"width<{width:g}", width)
 

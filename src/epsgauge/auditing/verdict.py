@@ -145,6 +145,11 @@ class Verdict:
         return tuple(text for text in (*found, PROMISE[self.promise], OPPOSITE if self.folded else "") if text)
 
     @property
+    def weak(self) -> bool:
+        """Whether the attack sees nothing without noise, or could refute no claim."""
+        return _weak(self.bound, self.detectable, self.control)
+
+    @property
     def above(self) -> bool:
         """Whether the bound is above the claim; what that proves is up to the promise."""
         return self.claim is not None and self.bound > self.claim.eps
@@ -181,8 +186,7 @@ def verdict(
     detectable = method.detectable(evidence, **at)
     kind: Ruling = "no claim"
     if judged is not None:
-        blind = control is not None and not control.sees
-        left: Ruling = "inconclusive" if blind or (bound <= 0 and detectable == 0) else "not refuted"
+        left: Ruling = "inconclusive" if _weak(bound, detectable, control) else "not refuted"
         kind = ABOVE[promise] if bound > judged.eps else "underpowered" if largest <= judged.eps else left
         if basis is not None and basis.broken and kind != "violation":
             kind = "unsupported"
@@ -233,6 +237,11 @@ _HEADS = {
     "underpowered": "Underpowered",
     "no claim": "No claim",
 }
+
+
+def _weak(bound: float, detectable: float | None, control: Control | None) -> bool:
+    blind = control is not None and not control.sees
+    return blind or (bound <= 0 and detectable == 0)
 
 
 def _upper(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn, Kind, kind_of, tell
+from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.terminal import AsJson, console, print_json
 from epsgauge.errors import InvalidInput
 
@@ -77,6 +77,7 @@ def audit(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
+    allow_inconclusive: AllowInconclusive = False,
     curve: Annotated[
         bool, typer.Option("--curve", help="Also compare the rates with DP-SGD's whole trade-off curve.")
     ] = False,
@@ -85,7 +86,8 @@ def audit(
 ) -> None:
     """Judge a run: print the verdict, bounds and posterior. Options override the plan."""
     found = audited(folder, locals(), same_data)
-    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates, curve=curve, explain=explain)
+    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
+    judged(found, gates, as_json, curve=curve, explain=explain)
 
 
 def given_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -121,27 +123,17 @@ def rule_of(given: dict[str, Any], same_data: bool) -> dict[str, Any]:
     return {"rule": {"fit_models": "split", "fit_pairs": "split-pairs"}.get(meant[0], "given"), **others}
 
 
-def judged(
-    found: Audit,
-    fail_above: float | None,
-    fail_on: Kind | None,
-    as_json: bool,
-    *,
-    count_estimates: bool,
-    curve: bool = False,
-    explain: bool = False,
-) -> None:
+def judged(found: Audit, gates: Gates, as_json: bool, *, curve: bool = False, explain: bool = False) -> None:
     """Print an audit, then say what a gate says."""
-    from epsgauge.auditing.gate import gate
     from epsgauge.reporting.audit import show, show_noise
 
-    said = gate(found, fail_above=fail_above, fail_on=kind_of(fail_on), count_estimates=count_estimates)
+    said = gates.of(found)
     noise = found.effective_noise() if curve else None
     if as_json:
         of_noise = {} if noise is None else {"noise": asdict(noise)}
-        print_json({**found.to_json(), "gate": said.reasons, **of_noise})
+        print_json({**found.to_json(), "gate": gates.to_json(said), **of_noise})
     else:
         show(found, console(), explained=explain)
         if noise is not None:
             show_noise(noise, console())
-    tell(said)
+    gates.tell(said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -24,21 +23,11 @@ def calibrate(
 
     Exits with 1 if a guaranteed method fails within its assumptions.
     """
-    from rich.text import Text
-
     from epsgauge.auditing.calibration import calibrate as play_all
-    from epsgauge.reporting.calibration import show
+    from epsgauge.reporting.calibration import Bar, show
 
-    words = console(err=True)
-    with words.status("calibrating") if words.is_terminal else nullcontext() as status:
-        found = play_all(
-            method,
-            runs=runs,
-            level=level,
-            seed=seed,
-            exact=exact,
-            on_scenario=None if status is None else lambda name: status.update(Text(f"calibrating {method}: {name}")),
-        )
+    with Bar(method, console(err=True)) as bar:
+        found = play_all(method, runs=runs, level=level, seed=seed, exact=exact, on_scenario=bar.on_scenario)
     if as_json:
         print_json(found.to_json())
     else:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn, kind_of, tell
+from epsgauge.cli.audit import Attack, Percentile, given_settings
+from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, console, print_json, say
 
@@ -25,7 +26,8 @@ def compare(
     rule: Annotated[
         Rule, typer.Option(help="Use one threshold, chosen on the first run, or the best for each run.")
     ] = Rule.shared,
-    percentile: Annotated[float | None, typer.Option(help="Use this percentile, fixed beforehand.")] = None,
+    attack: Attack = None,
+    percentile: Percentile = None,
     target_fpr: Annotated[float | None, typer.Option(help="Choose the rule with this FPR instead.")] = None,
     family_wise: Annotated[
         bool,
@@ -34,6 +36,7 @@ def compare(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
+    allow_inconclusive: AllowInconclusive = False,
     figure: Annotated[Path | None, typer.Option(help="Also draw the CDFs to this .svg file.")] = None,
     report: ReportFile = None,
     as_json: AsJson = False,
@@ -43,7 +46,6 @@ def compare(
     A gate fails if any of the runs does.
     """
     from epsgauge.auditing.compare import compare as compare_runs
-    from epsgauge.auditing.gate import gate_all
     from epsgauge.reporting.compare import show
     from epsgauge.reporting.report import checked
     from epsgauge.reporting.report import report as write
@@ -51,15 +53,17 @@ def compare(
 
     if report is not None:
         checked(report)  # before the look, which is logged
+    given = given_settings({"attack": attack})
     found = compare_runs(
         [Run.open(folder) for folder in folders],
         rule=rule.value,
         percentile=percentile,
         target_fpr=target_fpr,
         family_wise=family_wise,
+        **given,
     )
-    each = [(run.label, run.audit) for run in found.runs]
-    said = gate_all(each, fail_above=fail_above, fail_on=kind_of(fail_on), count_estimates=count_estimates)
+    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
+    said = gates.of(*(run.audit for run in found.runs), labels=[run.label for run in found.runs])
     if figure is not None:
         from epsgauge.figures.charts import chart
 
@@ -67,11 +71,11 @@ def compare(
     if report is not None:
         write(found, out=report)
     if as_json:
-        print_json({**found.to_json(), "gate": said.reasons})
+        print_json({**found.to_json(), "gate": gates.to_json(said)})
     else:
         show(found, console())
     if figure is not None:
         say(f"figure: {figure}", err=True)
     if report is not None:
         say(f"report: {report}", err=True)
-    tell(said)
+    gates.tell(said)

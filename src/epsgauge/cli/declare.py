@@ -23,8 +23,9 @@ from epsgauge.cli.audit import (
     given_settings,
     rule_of,
 )
-from epsgauge.cli.scores import Independent, OneModel, models_of
+from epsgauge.cli.scores import EitherWay, Independent, LowerIsIn, OneModel, models_of
 from epsgauge.cli.terminal import AsJson, print_json, say
+from epsgauge.errors import InvalidInput
 
 
 def declare(
@@ -33,6 +34,8 @@ def declare(
     bits: Annotated[str, typer.Option(help="Where the bits come from: coins, dealt or unknown.")] = "unknown",
     one_model: OneModel = False,
     independent: Independent = False,
+    lower_is_in: LowerIsIn = False,
+    either_way: EitherWay = False,
     note: Annotated[str | None, typer.Option(help="What to remember of the attack and its scores.")] = None,
     delta: Delta = None,
     level: Level = None,
@@ -60,6 +63,9 @@ def declare(
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
     said: dict[str, Any] = {"adjacency": adjacency, "bits": bits, "seed": seed, "note": note}
     said["models"] = models_of(one_model, independent)
+    if lower_is_in and either_way:
+        raise InvalidInput("only one of --lower-is-in and --either-way can hold. Leave out the other.")
+    said["direction"] = "lower" if lower_is_in else "either" if either_way else "higher"
     written = write(file, **said, **given, **rule)
     if as_json:
         print_json({**written.to_json(), "declared": dict(written.content)})

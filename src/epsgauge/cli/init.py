@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +30,7 @@ def init(
         (file for file in files("epsgauge.cli").joinpath("templates", kind).iterdir() if file.is_file()),
         key=lambda file: file.name,
     )
+    name = re.sub(r"[^\w.-]+", "-", folder.resolve().name, flags=re.ASCII) or "mine"  # of the plan and its runs
     present = [file.name for file in templates if (folder / file.name).exists()]
     if present:
         raise InvalidInput(
@@ -37,7 +39,7 @@ def init(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in templates:
-            create(folder / file.name, file.read_bytes())
+            create(folder / file.name, file.read_bytes().replace(b"mine", name.encode()))
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror}.") from None
     if as_json:
@@ -45,4 +47,4 @@ def init(
         return
     say(f"wrote {', '.join(file.name for file in templates)} into {folder}")
     plan = folder / "plan.toml"
-    say(f"next: epsgauge check {plan} --try", f"      epsgauge run {plan} --out runs/mine")
+    say(f"next: epsgauge check {plan} --try", f"      epsgauge run {plan} --out runs/{name}")

@@ -88,7 +88,7 @@ def _options(
 
 
 def main() -> None:
-    """Exit 0 good, 1 a gate says no, 2 bad usage or input, 3 a run has failed models, 130 interrupted."""
+    """Exit 0 good, 1 a gate says no, 2 bad input, 3 failed models, 4 a gate could not have failed, 130 interrupted."""
     # what is imported stays: to look for garbage in it, often and once more at the end, takes a sixth of a short answer
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from epsgauge.cli.audit import Explain, Level, VerdictLevel, VerdictMethod, given_settings, judged
-from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn
+from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, say
 from epsgauge.errors import InvalidInput
@@ -49,6 +49,7 @@ def mechanism(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
+    allow_inconclusive: AllowInconclusive = False,
     report: ReportFile = None,
     explain: Explain = False,
     as_json: AsJson = False,
@@ -81,7 +82,8 @@ def mechanism(
         from epsgauge.reporting.report import report as write
 
         say(f"report: {write(found, out=report)}", err=True)
-    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates, explain=explain)
+    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
+    judged(found, gates, as_json, explain=explain)
 
 
 def _loaded(reference: str, name: str) -> Any:

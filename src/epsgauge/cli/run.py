@@ -36,6 +36,9 @@ def run(
     accept_changed_code: Annotated[
         bool, typer.Option("--accept-changed-code", help="Continue even if your code has changed.")
     ] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Go on even if the first models all fail the same way.")
+    ] = False,
     blind: Blind = False,
     stop_when: Annotated[
         str | None,
@@ -56,22 +59,28 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Train the models of a plan into a run directory. Run it again to resume."""
+    from epsgauge.runner.hopeless import AllFail
     from epsgauge.runner.plan import Plan
 
     plan = Plan.read(plan_file, small=small)
     if control:
         plan = plan.changed(control=True)
-    done = watched(
-        plan,
-        out,
-        workers=workers,
-        blind=blind,
-        retry_failed=retry_failed,
-        accept_changed_code=accept_changed_code,
-        stop_when=stop_when,
-        executor=_cluster(dask, ray, workers),
-        models=None if models is None else _models(models, plan),
-    )
+    try:
+        done = watched(
+            plan,
+            out,
+            workers=workers,
+            blind=blind,
+            retry_failed=retry_failed,
+            accept_changed_code=accept_changed_code,
+            keep_going=keep_going,
+            stop_when=stop_when,
+            executor=_cluster(dask, ray, workers),
+            models=None if models is None else _models(models, plan),
+        )
+    except AllFail as error:
+        say(f"error: {error}", err=True)
+        raise typer.Exit(INCOMPLETE) from None
     status = done.status()
     if as_json:
         print_json(status)
@@ -121,6 +130,7 @@ def watched(
     blind: bool = False,
     retry_failed: bool = False,
     accept_changed_code: bool = False,
+    keep_going: bool = False,
     stop_when: str | None = None,
     executor: Cluster | None = None,
     models: range | None = None,
@@ -143,6 +153,7 @@ def watched(
                 models=models,
                 retry_failed=retry_failed,
                 accept_changed_code=accept_changed_code,
+                keep_going=keep_going,
                 watch=bar,
             )
         except Enough:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,7 +25,7 @@ from epsgauge.cli.audit import (
     judged,
     rule_of,
 )
-from epsgauge.cli.gates import CountEstimates, FailAbove, FailOn, kind_of, tell
+from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, console, print_json, say
 from epsgauge.errors import InvalidInput
@@ -48,6 +48,15 @@ Tool = Annotated[
         help="FILE is what this tool wrote: jax-privacy, leakpro, privacyguard, privacy-meter or privacy-estimates.",
     ),
 ]
+LowerIsIn = Annotated[
+    bool,
+    typer.Option(
+        "--lower-is-in", help="A lower score means that b = 1 is more likely, as with losses. Decide so beforehand."
+    ),
+]
+EitherWay = Annotated[
+    bool, typer.Option("--either-way", help="Judge both directions of the scores, each with half of 1 − level.")
+]
 
 
 def scores(
@@ -61,6 +70,13 @@ def scores(
     one_model: OneModel = False,
     independent: Independent = False,
     tool: Tool = None,
+    bit_column: Annotated[str, typer.Option(metavar="NAME", help="Column with the bits.")] = "bit",
+    score_column: Annotated[str, typer.Option(metavar="NAME", help="Column with the scores.")] = "score",
+    lower_is_in: LowerIsIn = False,
+    either_way: EitherWay = False,
+    keep_direction: Annotated[
+        bool, typer.Option("--keep-direction", help="Judge scores as they are, even if they point the wrong way.")
+    ] = False,
     delta: Delta = None,
     level: Level = None,
     fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
@@ -88,56 +104,73 @@ def scores(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
+    allow_inconclusive: AllowInconclusive = False,
     report: ReportFile = None,
     explain: Explain = False,
     as_json: AsJson = False,
 ) -> None:
-    """Audit a file of scores. A higher score must mean that b = 1 is more likely."""
+    """Audit a file of scores: a bit and a score per row. A higher score means that b = 1 (in) is more likely.
+
+    Bits are 0 and 1, in/out, true/false, member/non-member or yes/no.
+    """
     options = dict(locals())
     from epsgauge.auditing.audit import audit as audit_of
-    from epsgauge.auditing.beforehand import declaration_of
+    from epsgauge.auditing.beforehand import declaration_of, direction_of
 
-    models = models_of(one_model, independent)
+    models, direction = models_of(one_model, independent), kept_or_either(either_way, keep_direction)
     if declared is not None:
-        before = declaration_of(declared).content
+        declaration = declaration_of(declared)
+        before = declaration.content
         adjacency = adjacency or before["adjacency"]
         bits = bits or (None if before["bits"] == "unknown" else before["bits"])
         models = models or before.get("models")
-    table = read_scores(file, tool, adjacency=adjacency, bits=bits, models=models)
+        lower_is_in = lower_is_in or direction_of(declaration) == "lower"
+    origin = {"bit_column": bit_column, "score_column": score_column, "lower_is_in": lower_is_in}
+    table = read_scores(file, tool, origin, adjacency=adjacency, bits=bits, models=models)
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
+    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
     if cohorts:
-        _by_cohorts(table, seed, {**given, **rule}, options)
+        _by_cohorts(table, seed, {**given, **rule}, options, gates)
         return
-    found = audit_of(table, seed=seed, declared=declared, **given, **rule)
+    found = audit_of(table, seed=seed, declared=declared, direction=direction, **given, **rule)
     if report is not None:
         from epsgauge.reporting.report import report as write
 
         say(f"report: {write(found, out=report)}", err=True)
-    judged(found, fail_above, fail_on, as_json, count_estimates=count_estimates, explain=explain)
+    judged(found, gates, as_json, explain=explain)
 
 
-def _by_cohorts(table: Scores, seed: int | None, settings: dict[str, Any], options: dict[str, Any]) -> None:
+def _by_cohorts(
+    table: Scores, seed: int | None, settings: dict[str, Any], options: dict[str, Any], gates: Gates
+) -> None:
     from epsgauge.auditing.audit import audit
     from epsgauge.auditing.cohorts import cohorts
-    from epsgauge.auditing.gate import gate_all
     from epsgauge.reporting.cohorts import show
     from epsgauge.reporting.report import report as write
 
     if options["declared"] is not None:
         raise InvalidInput("a declaration does not fix groups, so --cohorts cannot go with --declared. Leave out one.")
-    found = cohorts(table, seed=seed, **settings)
+    if options["either_way"]:
+        raise InvalidInput("groups are judged one way, so --cohorts cannot go with --either-way. Leave out one.")
+    kept: Literal["kept"] | None = "kept" if options["keep_direction"] else None
+    found = cohorts(table, seed=seed, direction=kept, **settings)
     if options["report"] is not None:
-        whole = audit(table, seed=seed, **settings)
+        whole = audit(table, seed=seed, direction=kept, **settings)
         say(f"report: {write(whole, out=options['report'], cohorts=found)}", err=True)
-    each = [(f"group {cohort.name}", cohort.audit) for cohort in found.cohorts]
-    limits = {name: options[name] for name in ("fail_above", "count_estimates")}
-    said = gate_all(each, fail_on=kind_of(options["fail_on"]), **limits)
+    labels = [f"group {cohort.name}" for cohort in found.cohorts]
+    said = gates.of(*(cohort.audit for cohort in found.cohorts), labels=labels)
     if options["as_json"]:
-        print_json({**found.to_json(), "gate": said.reasons})
+        print_json({**found.to_json(), "gate": gates.to_json(said)})
     else:
         show(found, console())
-    tell(said)
+    gates.tell(said)
+
+
+def kept_or_either(either_way: bool, keep_direction: bool) -> Literal["kept", "either"] | None:
+    if either_way and keep_direction:
+        raise InvalidInput("only one of --either-way and --keep-direction can hold. Leave out the other.")
+    return "either" if either_way else "kept" if keep_direction else None
 
 
 def models_of(one_model: bool, independent: bool) -> Models | None:
@@ -147,14 +180,17 @@ def models_of(one_model: bool, independent: bool) -> Models | None:
     return "one" if one_model else "independent" if independent else None
 
 
-def read_scores(file: Path, tool: str | None, **said: str | None) -> Scores:
+def read_scores(file: Path, tool: str | None, origin: dict[str, Any], **said: Any) -> Scores:
     """A file of scores, or what another tool wrote."""
     if tool is None:
         from epsgauge.scores.table import Scores
 
-        return Scores.read(file, **said)
+        return Scores.read(file, **said, **origin)
     from epsgauge.scores.importers.table import import_scores
 
+    named = [f"--{key.replace('_', '-')}" for key, value in origin.items() if value not in (False, "bit", "score")]
+    if named:
+        raise InvalidInput(f"--from {tool} knows its own columns and their direction: leave out {' and '.join(named)}.")
     if said["adjacency"] is None:
         raise InvalidInput(
             f"{file} does not say its adjacency. Pass --adjacency add-remove if a record was in or left out, or "

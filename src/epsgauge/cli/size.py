@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from epsgauge.cli.terminal import AsJson, console, print_json
 
 
 def size(
@@ -17,35 +18,28 @@ def size(
     half_width: Annotated[float | None, typer.Option(help="Half-width of the interval that you want.")] = None,
     lower_bound: Annotated[float | None, typer.Option(help="One-sided lower bound that you want.")] = None,
     level: Annotated[float, typer.Option(help="Level of the interval or bound.")] = 0.90,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compute how many samples each method needs. With one pair per model, a sample is a trained model."""
+    from epsgauge.methods.needs import needs_of_verdicts
     from epsgauge.methods.table import QUICK
-    from epsgauge.numbers import json_ready
     from epsgauge.reporting.size import Plan, show
     from epsgauge.stats.sizing import largest_eps, sample_size
 
+    wanted: dict[str, Any] = {"delta": delta, "level": level, "half_width": half_width, "lower_bound": lower_bound}
+    rates: dict[str, Any] = {"accuracy": accuracy, "fnr": fnr, "fpr": fpr}
     one_sided = level if half_width is None else (1 + level) / 2  # the level of the interval's lower end
     plans = []
     for name, method in QUICK.items():
-        n = sample_size(
-            delta=delta,
-            level=level,
-            half_width=half_width,
-            lower_bound=lower_bound,
-            accuracy=accuracy,
-            fnr=fnr,
-            fpr=fpr,
-            method=name,
-        )
+        n = sample_size(**wanted, **rates, method=name)
         most = None if n is None else largest_eps(n, delta=delta, level=one_sided, method=name)
         plans.append(Plan(name, method.label, method.promise, n, most))
+    for need in needs_of_verdicts(**wanted, **rates):
+        judge = need.method
+        plans.append(Plan(judge.name, judge.label, judge.promise, need.n_samples, need.largest_eps, need.judges))
     if as_json:
-        rows = [asdict(plan) for plan in plans]
-        typer.echo(json.dumps(json_ready({"delta": delta, "level": level, "methods": rows}), indent=2))
+        print_json({"delta": delta, "level": level, "methods": [asdict(plan) for plan in plans]})
         return
-    from rich.console import Console
-
     alone = largest_eps(0, delta=delta, level=level)
     reached = lower_bound is not None and lower_bound <= alone
-    show(plans, Console(highlight=False), prior_alone=alone if reached else None)
+    show(plans, console(), prior_alone=alone if reached else None)

@@ -1,4 +1,4 @@
-"""Arrays that are dear to compute, kept in the user's cache folder."""
+"""Arrays that are expensive to compute, kept in the user's cache folder."""
 
 from __future__ import annotations
 

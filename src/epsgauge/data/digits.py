@@ -17,7 +17,9 @@ def digits() -> Digits:
     try:
         from sklearn.datasets import load_digits
     except ImportError:
-        raise MissingExtra("this needs scikit-learn. Install it with: pip install 'epsgauge[torch]'") from None
+        raise MissingExtra(
+            "this needs scikit-learn. Install it with: pip install '.[torch]' in the folder of epsgauge"
+        ) from None
     images, labels = load_digits(return_X_y=True)
     return (images / 16.0).astype(np.float32), labels.astype(np.int64)
 

@@ -13,7 +13,9 @@ def need_transformers() -> None:
         try:
             __import__(module)
         except ImportError:
-            raise MissingExtra(f"this needs {name}. Install it with: pip install 'epsgauge[torch,text]'") from None
+            raise MissingExtra(
+                f"this needs {name}. Install it with: pip install '.[torch,text]' in the folder of epsgauge"
+            ) from None
 
 
 def reason(error: Exception) -> str:

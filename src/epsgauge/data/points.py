@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsgauge.data.content import SIZE, copied, row_keys, thing_key
+from epsgauge.data.frames import Frames, frames, is_frame
 from epsgauge.errors import InvalidInput
 from epsgauge.stats.arrays import Ints
 
@@ -92,8 +93,10 @@ class Mapped:
 
 def as_points(raw: Any, name: str) -> Points:
     """What a user's data function returned, as points; `name` is that of the function."""
-    if isinstance(raw, (Arrays, Mapped)):
+    if isinstance(raw, (Arrays, Mapped, Frames)):
         return raw
+    if is_frame(raw) or (isinstance(raw, tuple) and any(is_frame(part) for part in raw)):
+        return frames(raw, name)
     if isinstance(raw, np.ndarray):
         return Arrays(_columns((raw,), name))
     if isinstance(raw, tuple) and raw and all(hasattr(column, "__array__") for column in raw):
@@ -101,8 +104,8 @@ def as_points(raw: Any, name: str) -> Points:
     if hasattr(raw, "__getitem__") and hasattr(raw, "__len__") and not isinstance(raw, (str, bytes, dict)):
         return Mapped(raw)
     raise InvalidInput(
-        f"data {name} must give an array, a tuple of arrays of equal length or a map-style dataset, but gave "
-        f"{type(raw).__name__}."
+        f"data {name} must give an array, a DataFrame, a tuple of these of equal length or a map-style dataset, but "
+        f"gave {type(raw).__name__}."
     )
 
 

@@ -22,6 +22,7 @@ from epsgauge.trainers.leaving import is_users_own
 from epsgauge.trainers.protocol import Group, Many, Observer, Trainer, checked_channels, observed
 from epsgauge.trainers.watch import Watch
 
+SEEDS = "A seed is below 2**63. Use seed % 2**32, or let train take random_state in place of seed."
 ERROR_CHARACTERS = 20_000  # of an error's text that are kept, half of them from its end
 
 
@@ -214,6 +215,8 @@ def _failed(drawn: Draw, error: BaseException, start: float) -> Outcome:
 def failure(error: BaseException) -> str:
     """What to keep of an error: our own sentences as they are, others with their traceback; any text can be stored."""
     raw = f"{error}" if isinstance(error, EpsgaugeError) else "".join(traceback.format_exception(error)).rstrip()
+    if "2**32 - 1" in str(error):  # what NumPy and scikit-learn say of a larger seed
+        raw += f"\n{SEEDS}"
     text = raw.encode("utf-8", "backslashreplace").decode()
     half = ERROR_CHARACTERS // 2
     return text if len(text) <= ERROR_CHARACTERS else f"{text[:half]}\n[…]\n{text[-half:]}"

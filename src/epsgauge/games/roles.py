@@ -43,14 +43,22 @@ def candidates(
 ) -> tuple[Ints, Ints]:
     """Reference points, and all others in random order: distinct in content, and none equal to a canary.
 
-    `records`: whether points are needed for pairs.
+    `records`: whether points are needed for pairs. Where none are and distinct points do not suffice, as many equal
+    ones as are missing follow them: records of the base may be equal to each other.
     """
     n_points = len(keys) - n_canaries  # canaries stand at the end
     distinct = first_of_each(keys[:n_points])
     distinct = distinct[~np.isin(keys[distinct], keys[n_points:])]
-    order = generator(seed, Branch.shared, Stream.points).permutation(distinct)
-    _enough(game, len(order), records=records)
-    return order[: game.reference_size], order[game.reference_size :]
+    rng = generator(seed, Branch.shared, Stream.points)
+    order = rng.permutation(distinct)
+    reference, others = order[: game.reference_size], order[game.reference_size :]
+    missing = game.train_size - game.pairs_per_model - len(others)
+    if missing > 0 and (game.challenge == "explicit" or not records):
+        again = np.setdiff1d(np.arange(n_points), distinct)
+        again = again[~np.isin(keys[again], [*keys[n_points:], *keys[reference]])]
+        others = np.concatenate([others, rng.permutation(again)[:missing]])
+    _enough(game, len(reference) + len(others), records=records)
+    return reference, others
 
 
 def ranked(game: GameSettings, others: Ints) -> Ints:
@@ -100,7 +108,8 @@ def _enough(game: GameSettings, available: int, *, records: bool) -> None:
         parts = ", ".join(f"{n} for {what}" for what, n in needs.items())
         raise InvalidInput(
             f"the data must have at least {total} distinct points ({parts}), but has {available}. Use a smaller "
-            "train_size, reference_size or pool, or more data."
+            'train_size, reference_size or pool, or more data. With canaries (challenge = "explicit") records of the '
+            "base may be equal."
         )
 
 

@@ -13,7 +13,7 @@ from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.privacy import DISTANCE, DPSGD, KnownPrivacy, Privacy
 from epsgauge.stats import checks
 
-NEEDS = "this needs dp-accounting. Install it with: pip install 'epsgauge[accounting]'"
+NEEDS = "this needs dp-accounting. Install it with: pip install '.[accounting]' in the folder of epsgauge"
 RELATIONS: dict[Adjacency, str] = {
     "substitute": "REPLACE_ONE",
     "add-remove": "ADD_OR_REMOVE_ONE",
@@ -97,7 +97,8 @@ def _relation(dp_accounting: Any, adjacency: Adjacency) -> Any:
 def _too_old(adjacency: Adjacency) -> str:
     return (
         f"dp-accounting must know {RELATIONS[adjacency]} for Poisson-sampled Gaussian noise (adjacency {adjacency}), "
-        "but the version installed here does not. Install a newer one with: pip install 'epsgauge[accounting]'"
+        "but the version installed here does not. Install a newer one: pip install '.[accounting]' in the folder of "
+        "epsgauge"
     )
 
 

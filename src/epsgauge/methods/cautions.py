@@ -71,8 +71,8 @@ def _equal_rates(posterior: Posterior, credible: float) -> str | None:
     if abs(x - y) > 2 * _spread(tally):
         return None
     return (
-        f"FNR = {x:.3g} and FPR = {y:.3g} are about equal: there the Bayesian lower end lies above the true value "
-        "more often than its level says, up to four times as often where both rates are small."
+        f"FNR = {x:.3g} and FPR = {y:.3g} are about equal. The Bayesian lower end is then above the true value more "
+        "often than its level says, up to four times as often if both rates are small."
     )
 
 
@@ -81,8 +81,8 @@ def _large_delta(posterior: Posterior) -> str | None:
     if posterior.quantity != "eps" or float(posterior.family.parameter) * n < 1:
         return None
     return (
-        f"δ·N = {float(posterior.family.parameter) * n:.3g} for the N = {n} samples of this audit is not below 1: so "
-        "large a δ forgives leaks that these samples show. Use one below 1/N and below 1/(size of the training set)."
+        f"δ·N = {float(posterior.family.parameter) * n:.3g} for the N = {n} samples of this audit is not below 1. Such "
+        "a large δ forgives leaks that these samples show. Use one below 1/N and below 1/(size of the training set)."
     )
 
 

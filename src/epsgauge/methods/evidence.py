@@ -91,6 +91,14 @@ class Evidence:
         return cls(judge(scores, Given(threshold), delta=0.0))
 
     @classmethod
+    def of_tally(cls, tally: Tally) -> Evidence:
+        """Of an attack that says yes or no, about one pair per model; bits are coins."""
+        times = [int(cell) for cell in (tally.tp, tally.fn, tally.fp, tally.tn)]
+        bit, said = np.repeat([1, 1, 0, 0], times), np.repeat([1.0, 0.0, 1.0, 0.0], times)
+        scores = Scores(np.arange(len(bit)), np.zeros_like(bit), bit, said, "substitute", bits="coins")
+        return cls.of_scores(scores, 0.5)
+
+    @classmethod
     def ideal(cls, n_models: int, pairs_per_model: int, counting: Counting, adjacency: Adjacency) -> Evidence:
         """What a perfect attack would have on so many models, with each bit in half of the guesses."""
         model, pair = (index.ravel() for index in np.indices((n_models, pairs_per_model)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsgauge.display import Displayed
+from epsgauge.display import Displayed, Plotted
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.method import Method
 from epsgauge.methods.table import BASELINE, COUNTED, QUICK
@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Intervals(Displayed):
+class Intervals(Displayed, Plotted):
     """Every method's interval for the same posterior; `intervals["bayes"]` is one row."""
 
     posterior: Posterior

@@ -170,7 +170,7 @@ class Method(ABC):
         if self.one_pair and several:
             return "one pair per model, fixed beforehand"
         judged = self.taken(evidence) is evidence
-        return "all judged pairs" if judged else "all pairs, also those that chose the rule"
+        return "all judged pairs" if judged else "all pairs, including those used to pick the threshold"
 
     def taken(self, evidence: Evidence) -> Evidence:
         """The rows that it judges."""

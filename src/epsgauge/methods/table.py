@@ -57,7 +57,7 @@ def judging(method: Method, facts: Facts, *, delta: float) -> tuple[Method, tupl
     if facts.stopped and method.promise == "guaranteed":
         method = METHODS.get(method.instead.get(NUMBER_FIXED, ""), method)
     if lost is not None and lost.stopping and method.name == WATCHED.name:
-        caveats = (f"Judged by the bound that holds at every moment alone: {lost.why}.",)
+        caveats = (f"Judged by the anytime bound alone: {lost.why}.",)
     elif lost is not None:
         caveats = (f"The level was not kept: {lost.why}.",)
     if not facts.delta_declared and DELTA_FIXED in method.instead and not (lost is not None and lost.rule):

@@ -64,7 +64,9 @@ def styled() -> Iterator[None]:
     try:
         import matplotlib
     except ImportError:
-        raise MissingExtra("this needs matplotlib. Install it with: pip install 'epsgauge[plot]'") from None
+        raise MissingExtra(
+            "this needs matplotlib. Install it with: pip install '.[plot]' in the folder of epsgauge"
+        ) from None
     with matplotlib.rc_context(RC):  # type: ignore[arg-type]
         yield
 

@@ -1,4 +1,4 @@
-"""Noise that Opacus calibrates for an ε takes a second or two to find: once is enough for all replays."""
+"""Noise that Opacus calibrates for an ε takes a second or two to find: once is enough for all models of a process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,15 @@ def calibrated_once() -> Iterator[None]:
         yield
 
 
-@lru_cache(maxsize=16)
 def _found(**arguments: Any) -> float:
+    try:
+        return _once(**arguments)
+    except TypeError:  # an argument that cannot be a key
+        return _once.__wrapped__(**arguments)
+
+
+@lru_cache(maxsize=16)
+def _once(**arguments: Any) -> float:
     from opacus.accountants.utils import get_noise_multiplier
 
     return float(get_noise_multiplier(**arguments))

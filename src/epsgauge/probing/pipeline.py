@@ -20,7 +20,7 @@ from epsgauge.probing.recorder import Enough, Recorder, Update
 from epsgauge.references import users_code
 from epsgauge.stats.arrays import Ints
 from epsgauge.trainers.known_start import knowing_start
-from epsgauge.trainers.protocol import Observer, Trainer, knows_size, seed_everything
+from epsgauge.trainers.protocol import Observer, Trainer, knows_size, seed_everything, seed_for
 
 # Numbers of updates, from which on memory is cleared after each replay.
 LARGE = 10**6
@@ -105,14 +105,15 @@ class Pipeline:
     ) -> dict[str, bytes] | None:
         own = int(np.random.SeedSequence([self.seed, seed]).generate_state(1, np.uint64)[0] >> 1)
         seed_everything(own)
-        more: dict[str, Any] = {"size": len(self.members)} if knows_size(trainer) else {}
+        more: dict[str, Any] = {"watch": watch, **seed_for(trainer, own)}
+        more |= {"size": len(self.members)} if knows_size(trainer) else {}
         asked = self.points.take(self.members[:COMPARED])
         watch.begin()
         try:
             if isinstance(trainer, Trainer):
-                model = trainer.train(self.points.take(members), seed=own, watch=watch, **more)  # type: ignore[call-arg]
+                model = trainer.train(self.points.take(members), **more)
                 return contents(model) | _seen(trainer.losses(model, asked))
-            return _seen(trainer.observe(self.points.take(members), asked, seed=own, watch=watch, **more))  # type: ignore[call-arg]
+            return _seen(trainer.observe(self.points.take(members), asked, **more))
         except Enough:
             return None
 

@@ -2,22 +2,61 @@
 
 from __future__ import annotations
 
+import time
+
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.calibration_result import STANDARD_ERRORS, Certificate, Measured, ScenarioResult
-from epsgauge.numbers import percent, short
+from epsgauge.numbers import duration, percent, short
+from epsgauge.plain import plain
 from epsgauge.reporting import layout
+from epsgauge.reporting.progress import SECONDS_BETWEEN_LINES
 
 RESULT_STYLE = {"pass": "green", "fail": "bold red", "outside": "yellow", "reported": ""}
 COLUMNS = ("δ", "ε", "above ε, %", "mech.", "mean", "power", "")
 
 
+class Bar:
+    """How many scenarios are done, and about how long the others take; a line now and then without a terminal."""
+
+    def __init__(self, method: str, console: Console) -> None:
+        self.console, self.method = console, plain(method)
+        self.began, self.last = time.monotonic(), float("-inf")
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[left]}", markup=False),
+        )
+        self.progress = Progress(*columns, console=console, transient=True, refresh_per_second=4)
+        self.task = self.progress.add_task(f"calibrating {self.method}", total=None, left="")
+
+    def __enter__(self) -> Bar:
+        if self.console.is_terminal:
+            self.progress.start()
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        if self.console.is_terminal:
+            self.progress.stop()
+
+    def on_scenario(self, name: str, n_done: int, n: int) -> None:
+        now = time.monotonic()
+        left = f"{n_done}/{n} scenarios"
+        if n_done:
+            left += f", about {duration((now - self.began) / n_done * (n - n_done))} left"
+        self.progress.update(self.task, completed=n_done, total=n, left=f"{left}: {plain(name)}")
+        if not self.console.is_terminal and now - self.last >= SECONDS_BETWEEN_LINES:
+            self.last = now
+            self.console.print(Text(f"calibrating {self.method}: {left}"), soft_wrap=True)
+
+
 def show(found: Certificate, console: Console) -> None:
     """Print a line per scenario, and what all of them say."""
     title = Text(f"{found.label}, {found.promise}", style="bold")
-    how = "all outcomes of few samples" if found.runs is None else f"{found.runs} runs a scenario, seed {found.seed}"
+    how = "all outcomes of few samples" if found.runs is None else f"{found.runs} runs per scenario, seed {found.seed}"
     title.append(f"   one-sided {found.level:g}; {how}", style="")
     console.print(title)
     letters = _letters(found)

@@ -17,7 +17,7 @@ from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
 from epsgauge.numbers import interval_text, level_percent, likely, number, percent, short
 from epsgauge.plain import plain
 from epsgauge.probing.result import Probe
-from epsgauge.reporting import layout, record
+from epsgauge.reporting import layout, record, redo
 from epsgauge.reporting.cohorts import grouped
 from epsgauge.reporting.estimate import Answer
 from epsgauge.reporting.page import Answered, Beside, Counted, Line, Methods, Number, Page
@@ -30,7 +30,7 @@ NEIGHBOURS = {
 }
 
 
-def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None = None) -> Page:
+def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None = None, out: str = redo.OUT) -> Page:
     s, t = audit.settings, audit.judged.tally
     tallies = [Counted("All judged pairs", t)]
     if audit.verdict.tally != t:
@@ -45,7 +45,7 @@ def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None =
         methods=_methods(audit.rows, s.level),
         tallies=tuple(tallies),
         warnings=audit.warnings,
-        ran=record.of_audit(audit),
+        ran=record.of_audit(audit, out),
         settings=None if audit.run is not None else {"audit": s.model_dump(mode="json", exclude={"attack"})},
         claim=_claim(audit),
         facts=(
@@ -64,7 +64,7 @@ def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None =
     )
 
 
-def of_counts(answer: Answer) -> Page:
+def of_counts(answer: Answer, out: str = redo.OUT) -> Page:
     post, result = answer.posterior, answer.intervals
     symbol, row = post.family.symbol, result[POSTERIOR.name]
     proven = _proven(answer)
@@ -101,11 +101,11 @@ def of_counts(answer: Answer) -> Page:
         methods=_methods(result.rows, answer.level),
         tallies=(Counted("All guesses", post.tally),),
         warnings=cautions_of(result),
-        ran=record.of_counts(answer),
+        ran=record.of_counts(answer, out),
     )
 
 
-def of_comparison(found: Comparison) -> Page:
+def of_comparison(found: Comparison, out: str = redo.OUT) -> Page:
     labels = ", ".join(run.label for run in found.runs[1:])
     first, level = found.runs[0], level_percent(found.level).replace(" ", "\u00a0")
     largest = max(found.runs[1:], key=lambda run: run.difference)
@@ -142,7 +142,7 @@ def of_comparison(found: Comparison) -> Page:
         methods=None,
         tallies=(),
         warnings=tuple(dict.fromkeys(f"{run.label}: {text}" for run in found.runs for text in run.audit.warnings)),
-        ran=record.of_comparison(found),
+        ran=record.of_comparison(found, out),
         columns=columns,
         beside=tuple(
             Beside(

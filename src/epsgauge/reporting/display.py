@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from epsgauge.figures.chart import Drawn
 
 
 def html(thing: Any) -> str:
@@ -24,3 +28,23 @@ def text(thing: Any) -> str:
     from epsgauge.reporting import text as lines
 
     return lines.text(thing)
+
+
+def plot(name: str, thing: Any) -> Callable[..., Drawn]:
+    """What draws a chart of it, with the keywords of `chart`."""
+    from epsgauge.figures.charts import CHARTS, chart
+
+    if name not in CHARTS:
+        raise AttributeError(f"a chart is one of {', '.join(plots(thing))}, but got {name!r}.")
+    return partial(chart, name, thing)
+
+
+def plots(thing: Any) -> list[str]:
+    """The names of its charts."""
+    from epsgauge.auditing.compare import Comparison
+    from epsgauge.figures.charts import CHARTS, charts_of
+    from epsgauge.figures.subject import Subject
+
+    if isinstance(thing, Comparison):
+        return [name for name, chart in CHARTS.items() if "comparison" in chart.of]
+    return [chart.name for chart in charts_of(Subject.of(thing))]

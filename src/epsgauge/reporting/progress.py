@@ -75,9 +75,9 @@ class Bar(Watch):
     def opened(self, run: Run) -> None:
         if run.extended_after_look and not run.complete:
             said = (
-                f"! {self.name}: its results have been seen, so that with more models it is judged by the bound "
-                "that holds at every moment, which may be lower. For the sharpest bound, begin a new run with a new "
-                f"--out and n_models = {self.plan.n_models}."
+                f"! {self.name}: its results have been viewed, so a larger run is judged by the anytime bound, which "
+                "may be lower. For the sharpest bound, start a new run with a new --out and n_models = "
+                f"{self.plan.n_models}."
             )
             self.console.print(Text(said, style="yellow"))
         if self.stop is not None:
@@ -110,7 +110,7 @@ class Bar(Watch):
     def started(self, run: Run, remaining: int) -> None:
         self.run, self.counts = run, run.progress
         if run.n_done and remaining:
-            self.console.print(f"{self.name}: going on after {run.n_done} of {self.plan.n_models} models")
+            self.console.print(f"{self.name}: resuming after {run.n_done} of {self.plan.n_models} models")
         if not self.blind:
             self.live = Live(run)
 
@@ -127,16 +127,14 @@ class Bar(Watch):
         if self.console.is_terminal:
             self.progress.stop()
         self.console.print(
-            f"stopped as asked: {self.stop_when}. The audit rests on the bound that holds at every moment"
+            f"stopped as asked: {self.stop_when}. The audit uses the anytime bound, which allows for stopping early"
         )
 
     def stopped(self, out: Path) -> None:
         """Say that nothing is lost."""
         if self.console.is_terminal:
             self.progress.stop()
-        self.console.print(
-            f"stopped: what is done is kept in {plain(str(out))}, and the same command goes on from there"
-        )
+        self.console.print(f"stopped: finished models are kept in {plain(str(out))}; run the same command to continue")
 
     def _look(self, progress: Counts) -> None:
         """Compute the posterior now and then; each time is a look at the results, and is logged."""
@@ -144,7 +142,7 @@ class Bar(Watch):
         new = progress.n_done - self.looked_at
         if self.live is None or self.run is None or now - self.last_look < SECONDS_BETWEEN_LOOKS:
             return
-        if new * 100 < progress.n_models:  # at most a hundred looks a run, however long it takes
+        if new * 100 < progress.n_models:  # at most a hundred looks per run, however long it takes
             return
         self.last_look, self.looked_at = now, progress.n_done
         self.seen = self.live.text()

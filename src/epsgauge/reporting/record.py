@@ -18,11 +18,11 @@ from epsgauge.reporting.estimate import Answer
 from epsgauge.runner.view import Run
 
 
-def of_audit(audit: Audit) -> dict[str, Any]:
+def of_audit(audit: Audit, out: str = redo.OUT) -> dict[str, Any]:
     """How the scores of an audit came about, as far as it is known, and how to make the report again."""
     plan = None if audit.run is None else audit.run.plan.audit
     return {
-        **_made(redo.of_audit(audit)),
+        **_made(redo.of_audit(audit, out)),
         "run": None if audit.run is None else of_run(audit.run),
         "changed_settings": {} if plan is None else _changes(plan.model_dump(), audit.settings.model_dump()),
         "accountant": {
@@ -67,16 +67,16 @@ def of_run(run: Run) -> dict[str, Any]:
     }
 
 
-def of_comparison(found: Comparison) -> dict[str, Any]:
-    return _of_runs(redo.of_comparison(found), [run.audit for run in found.runs])
+def of_comparison(found: Comparison, out: str = redo.OUT) -> dict[str, Any]:
+    return _of_runs(redo.of_comparison(found, out), [run.audit for run in found.runs])
 
 
 def of_demo(out: Path, audits: Iterable[Audit]) -> dict[str, Any]:
     return _of_runs([f"epsgauge demo --out {shlex.quote(str(out))}"], audits)
 
 
-def of_counts(answer: Answer) -> dict[str, Any]:
-    return _made(redo.of_counts(answer))
+def of_counts(answer: Answer, out: str = redo.OUT) -> dict[str, Any]:
+    return _made(redo.of_counts(answer, out))
 
 
 def _of_runs(commands: list[str], audits: Iterable[Audit]) -> dict[str, Any]:

@@ -8,11 +8,13 @@ from typing import Any
 from epsgauge.auditing.audit import Audit
 from epsgauge.auditing.compare import Comparison
 from epsgauge.reporting.estimate import Answer
+from epsgauge.scores.origin import Origin
 from epsgauge.scores.rules import Given
 from epsgauge.scores.said import OPTION
 from epsgauge.settings import OF_A_RULE, AuditSettings, changed
 from epsgauge.stats.tally import CELLS
 
+OUT = "report.html"
 # Settings that `epsgauge audit` and `epsgauge report` have as options, and those of `epsgauge scores`.
 OPTIONS = (
     *("delta", "level", "attack", "fit_models", "fit_pairs", "percentile", "threshold", "target_fpr"),
@@ -22,32 +24,35 @@ OPTIONS = (
 OF_SCORES = tuple(name for name in OPTIONS if name not in ("attack", "percentile"))
 
 
-def of_audit(audit: Audit) -> list[str]:
-    """From the plan, or the file of scores, to this report."""
+def of_audit(audit: Audit, out: str = OUT) -> list[str]:
+    """From the plan, or the file of scores, to this report, which is the file `out`."""
     if audit.sampled is not None:
         return [audit.sampled.command]
     if audit.run is None:
-        return _of_scores(audit)
+        return _of_scores(audit, out)
     folder = str(audit.run.path)
-    begin = ["epsgauge", "run", "plan.toml", "--out", folder]
+    control = ["--control"] if audit.run.plan.control else []
+    begin = f"epsgauge run {audit.run.plan_file} {shlex.join([*control, '--out', folder])}"
     given = differing(audit.run.plan.audit, audit.settings)
     options = _options(given, OPTIONS)
     if options is None:
-        return [shlex.join(begin), _python(f"eg.Run.open({folder!r})", given)]
-    return [shlex.join(begin), shlex.join(["epsgauge", "report", folder, *options, "-o", "report.html"])]
+        return [begin, _python(f"eg.Run.open({folder!r})", given, out)]
+    return [begin, shlex.join(["epsgauge", "report", folder, *options, "-o", out])]
 
 
-def of_comparison(found: Comparison) -> list[str]:
+def of_comparison(found: Comparison, out: str = OUT) -> list[str]:
     """The rules of its runs say how they were chosen."""
     first, second = (run.audit for run in found.runs[:2])
     folders = [str(run.audit.run.path) for run in found.runs if run.audit.run is not None]
     if first.run is not None:
         given = differing(first.run.plan.audit, _asked(found))
-        if set(given) - {"rule", *OF_A_RULE}:
+        if set(given) - {"rule", "attack", *OF_A_RULE}:
             given |= {"family_wise": True} if found.family.divided else {}
             source = f"[{', '.join(f'eg.Run.open({folder!r})' for folder in folders)}]"
-            return [_python(source, given, "compare")]
+            return [_python(source, given, out, "compare")]
     words = ["epsgauge", "compare", *folders]
+    if first.run is not None and first.settings.attack != first.run.plan.audit.attack:
+        words += ["--attack", str(first.settings.attack)]
     fixed = isinstance(first.judged.choice, Given)
     if fixed and first.settings.percentile is not None:
         words += ["--percentile", f"{first.settings.percentile!r}"]
@@ -56,10 +61,10 @@ def of_comparison(found: Comparison) -> list[str]:
     if first.settings.target_fpr is not None:
         words += ["--target-fpr", f"{first.settings.target_fpr!r}"]
     words += ["--family-wise"] if found.family.divided else []
-    return [shlex.join([*words, "--report", "report.html"])]
+    return [shlex.join([*words, "--report", out])]
 
 
-def of_counts(answer: Answer) -> list[str]:
+def of_counts(answer: Answer, out: str = OUT) -> list[str]:
     post = answer.posterior
     words = ["epsgauge", "estimate"]
     for cell in CELLS:
@@ -76,7 +81,7 @@ def of_counts(answer: Answer) -> list[str]:
         words += [f"--claimed-{post.quantity}", f"{answer.claimed!r}"]
     if post.prior != (0.5, 0.5):
         words += ["--prior", *(f"{shape:g}" for shape in post.prior)]
-    return [shlex.join([*words, "--report", "report.html"])]
+    return [shlex.join([*words, "--report", out])]
 
 
 def differing(base: AuditSettings, used: AuditSettings) -> dict[str, Any]:
@@ -92,28 +97,38 @@ def differing(base: AuditSettings, used: AuditSettings) -> dict[str, Any]:
 
 def _asked(found: Comparison) -> AuditSettings:
     """The settings of the first run, with levels as they were before they were divided."""
-    settings, n = found.runs[0].audit.settings, found.family.n
-    if not found.family.divided:
-        return settings
+    settings = found.runs[0].audit.settings
+    return _whole(settings, found.family.n) if found.family.divided else settings
+
+
+def _whole(settings: AuditSettings, n: int) -> AuditSettings:
+    """With levels as they were before they were divided by n."""
     whole = {name: round(1 - n * (1 - getattr(settings, name)), 12) for name in ("level", "verdict_level")}
     return settings.model_copy(update=whole)
 
 
-def _of_scores(audit: Audit) -> list[str]:
+def _of_scores(audit: Audit, out: str) -> list[str]:
     table = audit.evidence.scores
+    origin = table.origin or Origin("FILE")
     of_rows = [] if table.taken_as is None else [OPTION[table.taken_as]]
+    way = {"kept": ["--keep-direction"], "either": ["--either-way"]}.get(audit.direction or "", [])
+    begin, end = ["epsgauge", "scores", origin.file], [*of_rows, *origin.options, *way]
     if audit.declaration is not None:
-        return [shlex.join(["epsgauge", "scores", "FILE", *of_rows, "--declared", str(audit.declaration.file)])]
-    given = differing(AuditSettings(), audit.settings)
+        return [shlex.join([*begin, *end, "--declared", str(audit.declaration.file), "--report", out])]
+    used = audit.settings if audit.direction != "either" else _whole(audit.settings, 2)
+    given = differing(AuditSettings(), used)
     options = _options(given, OF_SCORES)
     seed = getattr(audit.judged.choice, "seed", None)
     if options is None:
-        said = {"adjacency": table.adjacency, "bits": table.bits, "models": table.taken_as}
-        read = "".join(f", {name}={value!r}" for name, value in said.items() if value not in (None, "unknown"))
-        return [_python(f'eg.Scores.read("FILE"{read})', given | ({"seed": seed} if seed else {}))]
+        said: dict[str, Any] = {"adjacency": table.adjacency, "bits": table.bits, "models": table.taken_as}
+        said = {name: value for name, value in said.items() if value not in (None, "unknown")} | origin.arguments
+        read = "".join(f", {name}={value!r}" for name, value in said.items())
+        more = {"seed": seed} if seed else {}
+        more |= {"direction": audit.direction} if audit.direction else {}
+        return [_python(f"eg.Scores.read({origin.file!r}{read})", given | more, out)]
     of_bits = [] if table.bits == "unknown" else ["--bits", table.bits]
-    words = ["epsgauge", "scores", "FILE", "--adjacency", table.adjacency, *of_bits, *of_rows, *options]
-    return [shlex.join([*words, *(["--seed", str(seed)] if seed else [])])]
+    words = [*begin, "--adjacency", table.adjacency, *of_bits, *end, *options]
+    return [shlex.join([*words, *(["--seed", str(seed)] if seed else []), "--report", out])]
 
 
 def _options(given: dict[str, Any], known: tuple[str, ...]) -> list[str] | None:
@@ -135,7 +150,7 @@ def _options(given: dict[str, Any], known: tuple[str, ...]) -> list[str] | None:
     return out
 
 
-def _python(source: str, given: dict[str, Any], function: str = "audit") -> str:
+def _python(source: str, given: dict[str, Any], out: str, function: str = "audit") -> str:
     said = "".join(f", {name}={value!r}" for name, value in given.items())
-    code = f'import epsgauge as eg; eg.report(eg.{function}({source}{said}), out="report.html")'
+    code = f"import epsgauge as eg; eg.report(eg.{function}({source}{said}), out={out!r})"
     return shlex.join(["python", "-c", code])

@@ -16,7 +16,7 @@ from epsgauge.methods.intervals import Intervals
 from epsgauge.numbers import json_ready
 from epsgauge.plain import spelled
 from epsgauge.probing.result import Probe
-from epsgauge.reporting import contents, estimate, record
+from epsgauge.reporting import contents, estimate, record, redo
 from epsgauge.reporting.estimate import Answer
 from epsgauge.stats.posterior import Posterior
 
@@ -42,7 +42,7 @@ def report(
     """
     target = Path(out)
     kind = checked(target, format)
-    text = written(source, kind, claimed=claimed, probe=probe, cohorts=cohorts)
+    text = written(source, kind, claimed=claimed, probe=probe, cohorts=cohorts, out=str(target))
     try:
         replace(target, text)
     except OSError as error:
@@ -73,8 +73,9 @@ def written(
     claimed: float | None = None,
     probe: Probe | None = None,
     cohorts: Cohorts | None = None,
+    out: str = redo.OUT,
 ) -> str:
-    """The text of a report."""
+    """The text of a report, which says that it is the file `out`."""
     if format not in FORMATS:
         raise InvalidInput(f"format must be one of {', '.join(FORMATS)}, but got {format!r}.")
     thing = _known(source, claimed)
@@ -87,14 +88,14 @@ def written(
     if format == "json":
         parts = {"probe": probe, "cohorts": cohorts}
         more = {name: part.to_json() for name, part in parts.items() if part is not None}
-        values = json_ready(_values(thing) | more)
+        values = json_ready(_values(thing, out) | more)
         return spelled(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
     if isinstance(thing, Audit):
-        said = contents.of_audit(thing, probe, cohorts)
+        said = contents.of_audit(thing, probe, cohorts, out)
     elif isinstance(thing, Comparison):
-        said = contents.of_comparison(thing)
+        said = contents.of_comparison(thing, out)
     else:
-        said = contents.of_counts(thing)
+        said = contents.of_counts(thing, out)
     if format == "md":
         from epsgauge.reporting.markdown import markdown
 
@@ -163,10 +164,10 @@ def answer_of(
     return Answer(posterior, level, claimed, further=further)
 
 
-def _values(thing: Audit | Comparison | Answer) -> dict[str, Any]:
+def _values(thing: Audit | Comparison | Answer, out: str) -> dict[str, Any]:
     """What `--json` of the other commands prints, and what was run."""
     if isinstance(thing, Audit):
-        return {**thing.to_json(), "what_was_run": record.of_audit(thing)}
+        return {**thing.to_json(), "what_was_run": record.of_audit(thing, out)}
     if isinstance(thing, Comparison):
-        return {**thing.to_json(), "what_was_run": record.of_comparison(thing)}
-    return {**estimate.to_json(thing), "what_was_run": record.of_counts(thing)}
+        return {**thing.to_json(), "what_was_run": record.of_comparison(thing, out)}
+    return {**estimate.to_json(thing), "what_was_run": record.of_counts(thing, out)}

@@ -8,7 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from epsgauge.numbers import short
+from epsgauge.reporting import layout
 from epsgauge.stats.interval import Kind
+from epsgauge.stats.sizing import MAX_SAMPLES
+
+HEAD = 12
 
 
 @dataclass(frozen=True)
@@ -20,17 +24,32 @@ class Plan:
     promise: Kind
     n_samples: int | None
     largest_eps: float | None
+    judges: str | None = None  # "runs", "scores" or "both", if verdicts rest on it
 
 
 def show(plans: list[Plan], console: Console, *, prior_alone: float | None = None) -> None:
     """Print one row per method; `prior_alone` is the bound that no data at all gives, if that is what is wanted."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for name in ("", "samples", "promise", "largest ε that so many can show"):
-        table.add_column(name, justify="right" if name == "samples" else "left")
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    for name in ("", "samples", "promise", "judges", "largest ε"):
+        table.add_column(name, justify="right" if name in ("samples", "largest ε") else "left", no_wrap=True)
     for plan in plans:
-        n = "none up to 1e8" if plan.n_samples is None else f"{plan.n_samples}"
-        table.add_row(plan.label, n, plan.promise, "" if plan.largest_eps is None else short(plan.largest_eps))
+        n = "none" if plan.n_samples is None else f"{plan.n_samples}"
+        most = "" if plan.largest_eps is None else short(plan.largest_eps)
+        table.add_row(plan.label, n, plan.promise, plan.judges or "", most)
     console.print(table)
-    console.print("Half of the samples have b = 1. With one pair per model, a sample is a trained model.")
+    for head, text in _words(plans).items():
+        console.print(layout.hanging(f"{head:<{HEAD}}", text, "dim"))
     if prior_alone is not None:
         console.print(f"! The prior alone, without any sample, has a Bayesian lower bound of {short(prior_alone)}.")
+
+
+def _words(plans: list[Plan]) -> dict[str, str]:
+    """What the columns mean."""
+    samples = "Half of them have b = 1. With one pair per model, a sample is a trained model."
+    none = f" none: {MAX_SAMPLES:.0e} are not enough." if any(plan.n_samples is None for plan in plans) else ""
+    return {
+        "samples": samples + none,
+        "judges": "The verdict on a run, or on a file of scores, rests on this method. `epsgauge check PLAN` says "
+        "which method judges your run, and what it needs.",
+        "largest ε": "With so many samples, even a perfect attack shows no more.",
+    }

@@ -25,15 +25,17 @@ def show(status: dict[str, Any], console: Console) -> None:
     layout.title(title, console)
     facts = []
     if status["seconds_per_model"] is not None:
-        facts.append(f"{duration(status['seconds_per_model'])} a model")
+        facts.append(f"{duration(status['seconds_per_model'])} per model")
     if status["models_per_second"]:
         rate = status["models_per_second"]
-        facts.append(f"{short(rate, 1)} models a second")
+        facts.append(f"{short(rate, 1)} models per second")
         if status["n_left"]:
             facts.append(f"{duration(status['n_left'] / rate)} left at that rate")
-    facts.append(f"looks at results so far: {status['looks']}")
-    console.print(Text("   ".join(facts), style="dim"))
+    if facts:
+        console.print(Text("   ".join(facts), style="dim"))
     console.print(layout.said(status["declared"]["sentence"], "dim"))
+    if status["looks"]:
+        console.print(layout.said(_viewed(status), "dim"))
     _failures(status, console)
     if status["extended_after_look"]:
         console.print(Text("! n_models was raised after results had been seen: level not kept.", style="yellow"))
@@ -41,13 +43,26 @@ def show(status: dict[str, Any], console: Console) -> None:
         console.print(layout.said(f"! {note}", "yellow"))
 
 
+def _viewed(status: dict[str, Any]) -> str:
+    often = {1: "once", 2: "twice"}.get(status["looks"], f"{status['looks']} times")
+    fine = "" if status["extended_after_look"] else " This is fine as long as the plan stays as it is."
+    return f"Results were viewed {often}, as the bar of `epsgauge run` or an audit shows them.{fine}"
+
+
 def _failures(status: dict[str, Any], console: Console) -> None:
     first = status["first_error"]
     if first is None:
         return
     by_bit = status["failed_pairs_by_bit"]
-    console.print(Text(f"! failed pairs: {by_bit['0']} with b = 0, {by_bit['1']} with b = 1. The first error:"))
-    lines = str(first["error"]).splitlines()
-    for line in lines if len(lines) <= 12 else [*lines[:3], "…", *lines[-6:]]:
-        console.print(layout.said(f"    {line}", "dim"), no_wrap=True, overflow="ellipsis")
-    console.print(layout.said(f"  model {first['model']}, seed {first['seed']}. Play them again with --retry-failed."))
+    console.print(
+        layout.said(
+            f"! failed pairs: {by_bit['0']} with b = 0, {by_bit['1']} with b = 1. The first error (model "
+            f"{first['model']}, seed {first['seed']}):"
+        )
+    )
+    for line in str(first["error"]).splitlines():
+        if not line.strip(" ~^"):  # marks below a line, which is folded here
+            continue
+        indent = " " * (4 + len(line) - len(line.lstrip()))
+        console.print(layout.hanging(indent, line.lstrip(), "dim"))
+    console.print(layout.said("  Train failed models again with `epsgauge run PLAN --out DIR --retry-failed`."))

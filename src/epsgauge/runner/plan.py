@@ -58,6 +58,7 @@ class Plan(BaseModel):
     audit: AuditSettings = AuditSettings()
     execution: ExecutionSettings = ExecutionSettings()
     folder: Path | None = Field(default=None, exclude=True)  # where modules of the plan are looked for
+    read_from: tuple[str, ...] = Field(default=(), exclude=True, repr=False)  # its file, as words of a command line
 
     def __init__(self, **values: Any) -> None:
         if "small" in values:
@@ -202,9 +203,11 @@ class Plan(BaseModel):
             smaller.check(table, _replaceable())
             if small:
                 values, what = smaller.shrunk(values, table), f"{what} with its table [small]"
-            return cls(**values, folder=file.resolve().parent)
-        except TypeError:  # a key named `folder`
-            raise InvalidInput(f"{what}: folder is not a key of a plan.") from None
+            of_file = (str(path), *(["--small"] if small else []))
+            return cls(**values, folder=file.resolve().parent, read_from=of_file)
+        except TypeError:  # a key of ours
+            key = next(name for name in OURS if name in values)
+            raise InvalidInput(f"{what}: {key} is not a key of a plan.") from None
         except InvalidInput as error:
             raise InvalidInput(f"{what}: {error}") from None
 
@@ -252,6 +255,7 @@ def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:
 
 # Keys of [game] that plans of earlier versions have not: unset, they leave a plan what it was.
 _NEWER = ("rehearsal_models", "control_models", "population")
+OURS = ("folder", "read_from")  # no keys of a file
 MOST_DIGITS = 100  # of a whole number in a plan's file
 TABLES: dict[str, type[BaseModel]] = {
     "game": GameSettings,
@@ -271,10 +275,10 @@ def _too_long(value: Any) -> bool:
 def _keys(location: tuple[int | str, ...]) -> list[str]:
     if location:
         return list(TABLES[str(location[0])].model_fields)
-    return [*(name for name in Plan.model_fields if name != "folder"), "small"]
+    return [*(name for name in Plan.model_fields if name not in OURS), "small"]
 
 
 def _replaceable() -> dict[str, dict[str, Any] | None]:
     """What `[small]` may have: the keys of a plan, and those of its tables. The name gets a suffix instead."""
-    names = (name for name in Plan.model_fields if name not in ("name", "folder"))
+    names = (name for name in Plan.model_fields if name not in ("name", *OURS))
     return {name: dict(TABLES[name].model_fields) if name in TABLES else None for name in names}

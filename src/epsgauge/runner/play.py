@@ -24,6 +24,7 @@ from epsgauge.games.seeds import Branch
 from epsgauge.games.signals import Outcome
 from epsgauge.games.watching import directions, watcher
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
+from epsgauge.probing.calibration import calibrated_once
 from epsgauge.references import beside, search_in, users_code
 from epsgauge.runner.limit import within
 from epsgauge.runner.parts import Part
@@ -185,7 +186,7 @@ def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
     """Train the ranking models with these indices."""
     among = ranked(plan.game, split(plan)[1])
     on = table(plan)
-    with _quietly(plan), within(plan.execution.timeout, indices):
+    with _quietly(plan), calibrated_once(), within(plan.execution.timeout, indices):
         return [ranking.rank_with(on.trainer, on.points, among, plan.points_seed, index) for index in indices]
 
 
@@ -199,7 +200,7 @@ def _played(
     plan: Plan, trainer: Trainer | Observer, roles: Roles, group: Group | None, indices: Sequence[int], branch: Branch
 ) -> list[Outcome]:
     on, under = table(plan), Conditions(branch, watcher_of(plan, roles), plan.start == "known")
-    with _quietly(plan), within(plan.execution.timeout, indices):
+    with _quietly(plan), calibrated_once(), within(plan.execution.timeout, indices):
         if group is not None and isinstance(trainer, Trainer):
             return experiments(plan.game, trainer, on.points, roles, plan.seed, np.asarray(indices), group, under)
         return [experiment(plan.game, trainer, on.points, roles, plan.seed, index, under) for index in indices]

@@ -17,6 +17,7 @@ from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Outcome, Signals
 from epsgauge.runner import play
 from epsgauge.runner.crew import Crew
+from epsgauge.runner.hopeless import FIRST, First
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.results import results, single
@@ -25,6 +26,7 @@ from epsgauge.trainers.protocol import Group
 
 # Models without noise of each of the last canaries.
 QUIET = 8
+REMEDY = "`epsgauge check PLAN --try` shows where. Fix it, and run again with a new --out."
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Rehearsal:
     crew: Crew
     watch: Watch
     group: Group | None
+    keep_going: bool = False  # also where the first models all fail the same way
 
     def choose(self) -> Roles:
         """Try every canary, then the better half of them further, and keep the one that the attack tells best.
@@ -91,6 +94,9 @@ class Rehearsal:
             self.watch.stage("rehearsing")
         clock, size, before = Clock(), 1 if self.group is None else self.group.size, len(numbers) - len(missing)
         jobs = [list(some) for _, some in groupby(missing, lambda number: (number // STRIDE, number // size))]
+        jobs.sort(key=lambda some: some[0] % STRIDE)  # canaries in turn: what fails with all of them is seen soon
+        kinds = len({number // STRIDE for number in numbers})
+        first = First(REMEDY, watching=not (self.keep_going or before), models=max(FIRST, kinds + 1))
 
         def lost(number: int, why: str) -> Outcome:
             bits, pairs, seed = play.rehearsal_bits(self.plan, self.roles, number)
@@ -100,6 +106,7 @@ class Rehearsal:
         for here, outcome in enumerate(results(self.crew, play.rehearse, args, jobs, lost, waiting), 1):
             self.store.add(outcome, rehearsal=True)
             self.watch.rehearsed_one(Progress(len(numbers), before + here, 0, here, clock.seconds()))
+            first.told(outcome.error, more=here < len(missing))
 
     def _told(self, canaries: Iterable[int], models: int) -> dict[int, float]:
         """How well the attack tells each pair apart, by its first models with noise; the store may have more of them,

@@ -41,6 +41,7 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
         "group": None if prepared.group is None else asdict(prepared.group),
         "process": {"token": _token(), "parts": parts} if parts else None,
         "sessions": [provenance(plan.folder, prepared.computing)],
+        "plan_file": list(plan.read_from),
     }
 
 
@@ -104,7 +105,7 @@ def check_code(store: Store, folder: Path, code: dict[str, str], *, accept: bool
 
 def entries_of_resume(store: Store, plan: Plan, *, retry_failed: bool) -> dict[str, Any]:
     """What changes in the store however the resume goes: the plan's `[audit]` and `[execution]`, and its size."""
-    entries: dict[str, Any] = {"plan": plan.tables()}
+    entries: dict[str, Any] = {"plan": plan.tables(), "plan_file": list(plan.read_from)}
     if not store.looks():
         return entries
     if plan.n_models > stored_plan(store).n_models:

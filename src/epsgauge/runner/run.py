@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
 from epsgauge.runner.crew import Cluster, Crew
 from epsgauge.runner.executors import crew_for
+from epsgauge.runner.hopeless import First
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.probed import probe_of_run
@@ -48,6 +50,7 @@ def run(
     models: range | None = None,
     retry_failed: bool = False,
     accept_changed_code: bool = False,
+    keep_going: bool = False,
     watch: Watch | None = None,
 ) -> Run:
     """Play the models of a plan and keep what was seen of them in the folder `out`. The same call again resumes.
@@ -55,6 +58,8 @@ def run(
     Models that failed are tried again with `retry_failed`. Code that changed since the run began is refused unless
     `accept_changed_code`, which the store remembers. With `models`, only those are played: another run directory may
     have the others, and `merge` puts them together. Neither workers nor interruptions change any signal.
+
+    The run stops when its first models all fail the same way, unless `keep_going`.
     """
     if not isinstance(plan, Plan):
         raise InvalidInput(
@@ -85,12 +90,12 @@ def run(
                 with _noted(store):
                     _probe(store, plan, crew, watch)
                     group = resume.group_of(store)
-                    roles = _roles(store, plan, crew, watch, retry_failed, group)
+                    roles = _roles(store, plan, crew, watch, retry_failed, group, keep_going)
                     if store.get("rehearses"):
-                        rehearsal = Rehearsal(store, plan, roles, crew, watch, group)
+                        rehearsal = Rehearsal(store, plan, roles, crew, watch, group, keep_going)
                         rehearsal.learn()
                         rehearsal.control()
-                    _play(store, folder, plan, roles, crew, watch, indices, group)
+                    _play(store, folder, plan, roles, crew, watch, indices, group, keep_going)
                     confirm(crew)
         return Run.open(folder)
 
@@ -158,7 +163,9 @@ def _remaining(store: Store, among: range, retry_failed: bool) -> list[int]:
     return [int(i) for i in np.setdiff1d(np.arange(among.start, among.stop), have)]
 
 
-def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool, group: Group | None) -> Roles:
+def _roles(
+    store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool, group: Group | None, keep_going: bool
+) -> Roles:
     """Which points are what: cut once, after ranking or a rehearsal where the plan asks for it, and stored."""
     arrays = store.arrays()
     if arrays:
@@ -167,7 +174,7 @@ def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: boo
     rankings = _rankings(store, plan, crew, watch, retry_failed) if plan.game.challenge == "worst" else None
     roles = single(crew, play.cut, rankings)
     if plan.tries_canaries:
-        roles = Rehearsal(store, plan, roles, crew, watch, group).choose()
+        roles = Rehearsal(store, plan, roles, crew, watch, group, keep_going).choose()
     store.put_arrays(roles.to_arrays())
     return roles
 
@@ -200,6 +207,7 @@ def _play(
     watch: Watch,
     indices: list[int],
     group: Group | None,
+    keep_going: bool,
 ) -> None:
     watch.stage("playing")
     done, failed = (set(store.indices(state).tolist()) for state in ("done", "failed"))
@@ -214,7 +222,7 @@ def _play(
     size = 1 if group is None else group.size
     jobs = [list(together) for _, together in groupby(indices, lambda index: index // size)]
     again = min(done, default=None)  # one that the store has is played first, beside the others
-    here = 0
+    here, first = 0, First(_remedy(folder), watching=not (keep_going or done))
 
     for outcome in played([*([] if again is None else [[again]]), *jobs]):
         if outcome.index == again:
@@ -225,6 +233,14 @@ def _play(
         (done if outcome.error is None else failed).add(outcome.index)
         progress = Progress(plan.n_models, len(done), len(failed), here, clock.seconds())
         watch.finished_one(outcome, progress)
+        first.told(outcome.error, more=here < len(indices))
+
+
+def _remedy(folder: Path) -> str:
+    return (
+        f"Nothing is lost: `epsgauge status {shlex.quote(str(folder))}` shows the whole error. Fix it, and run again "
+        "with --retry-failed, and with --accept-changed-code if you changed code."
+    )
 
 
 def _compare(store: Store, plan: Plan, again: Outcome) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -68,6 +69,7 @@ class Run(Displayed):
     canary: dict[str, Any] | None  # that was taken of several: its name and meaning, and how the best of them did
     probe: Probe | Unprobed | None  # of the training, before models were trained; None where it is not called for
     machines: tuple[Machine, ...]  # kinds of them that trained models; none where an earlier version made the run
+    plan_file: str  # the plan's file, as words of a command line; PLAN where it is not known
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -101,6 +103,7 @@ class Run(Displayed):
                 _canary(store),
                 _probe(store, plan),
                 trained_on,
+                shlex.join(str(word) for word in store.get("plan_file") or ()) or "PLAN",
             )
 
     def __repr__(self) -> str:

@@ -1,11 +1,11 @@
-"""Scores as NumPy's .npz: one array a column, adjacency and bits."""
+"""Scores as NumPy's .npz: one array per column, adjacency and bits."""
 
 from __future__ import annotations
 
 import io
 import math
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,9 +13,9 @@ import numpy as np
 import numpy.lib.format
 
 from epsgauge.errors import InvalidInput
-from epsgauge.references import nearest
 from epsgauge.scores import size
-from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
+from epsgauge.scores.origin import bits_of, check_columns
+from epsgauge.scores.table import COLUMNS, TEXTS
 
 BEGINS = (b"PK\x03\x04", b"PK\x05\x06")  # a zip file, and one without members
 STATED = ("adjacency", "bits")  # arrays of text
@@ -25,18 +25,24 @@ HOW = "add an array adjacency"  # to say it in the file
 NPY: Any = numpy.lib.format  # without types of its own
 
 
-def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The columns that scores have, and what the file states; a pickle inside is not read."""
-    fields = arrays(raw, name, (*COLUMNS, *STATED), NEEDED)
-    columns = {key: fields[key] for key in COLUMNS if key in fields}
+def parse(raw: bytes, name: str, names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The columns that scores have, and what the file states; a pickle inside is not read.
+
+    `names` are those of arrays that the file calls otherwise.
+    """
+    theirs = {key: names.get(key, key) for key in COLUMNS}
+    fields, found = arrays(raw, name, (*COLUMNS, *STATED, *names.values()))
+    check_columns(found, names, (*COLUMNS, *STATED), name, "an array")
+    columns = {key: fields[theirs[key]] for key in COLUMNS if theirs[key] in fields}
     for key, column in columns.items():
         _check(key, column, name)
+    columns["bit"] = bits_of(columns["bit"], name)
     said = {key: _stated(key, fields[key], name) for key in STATED if key in fields}
     return columns, {key: text for key, text in said.items() if text is not None}
 
 
-def arrays(raw: bytes, name: str, wanted: Collection[str], needed: Collection[str]) -> dict[str, Any]:
-    """Those of the `wanted` arrays that an archive has, each once, and all that are `needed`."""
+def arrays(raw: bytes, name: str, wanted: Collection[str]) -> tuple[dict[str, Any], list[str]]:
+    """Those of the `wanted` arrays that an archive has, and the names of all that it has."""
     if not raw.startswith(BEGINS):
         raise InvalidInput(f"{name} is not a NumPy archive. Write the scores with np.savez, or as CSV to another name.")
     try:
@@ -57,15 +63,7 @@ def arrays(raw: bytes, name: str, wanted: Collection[str], needed: Collection[st
         raise InvalidInput(f"{name} {why}") from None
     if locked:
         raise InvalidInput(f"{name} is encrypted, and there is no password to read it. Write it again with np.savez.")
-    for key in needed:
-        if key not in found:
-            raise InvalidInput(
-                f"{name} must have an array {key}, but has: {', '.join(found) or 'none'}.{nearest(key, found)}"
-            )
-    for key in wanted:
-        if found.count(key) > 1:
-            raise InvalidInput(f"{name} must have one array {key}, but has {found.count(key)}.")
-    return read
+    return read, found
 
 
 def _stated(key: str, array: Any, name: str) -> str | None:
@@ -88,7 +86,7 @@ def _check(key: str, column: Any, name: str) -> None:
         raise InvalidInput(
             f"the array {key} of {name} must have one dimension, but has {column.ndim}. Give one value per row."
         )
-    if column.dtype.kind not in (NAMES if key in TEXTS else NUMERIC):
+    if column.dtype.kind not in (NAMES if key in (*TEXTS, "bit") else NUMERIC):
         what = "plain values" if key in TEXTS else "real numbers"
         raise InvalidInput(f"the array {key} of {name} must hold {what}, but its type is {column.dtype}. Convert it.")
 

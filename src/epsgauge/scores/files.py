@@ -14,6 +14,7 @@ from epsgauge.adjacency import checked
 from epsgauge.errors import InvalidInput
 from epsgauge.files import replace
 from epsgauge.scores import archive, parquet, text
+from epsgauge.scores.origin import Origin
 from epsgauge.scores.said import OPTION, Models, checked_bits, checked_models
 from epsgauge.scores.table import COLUMNS, Scores
 
@@ -22,7 +23,14 @@ STATED: dict[str, Any] = {"adjacency": checked, "bits": checked_bits}  # in a fi
 
 
 def read(
-    path: str | os.PathLike[str], *, adjacency: str | None = None, bits: str | None = None, models: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    adjacency: str | None = None,
+    bits: str | None = None,
+    models: str | None = None,
+    bit_column: str = "bit",
+    score_column: str = "score",
+    lower_is_in: bool = False,
 ) -> Scores:
     """The table in a file, with what is said of it there or here."""
     passed = {
@@ -31,17 +39,19 @@ def read(
     }
     rows = None if models is None else checked_models(models)
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    if bit_column == score_column:
+        raise InvalidInput(f"bit_column and score_column must be two columns, but both are {bit_column!r}.")
     try:
-        return _read(path, name, passed, rows)
+        return _read(Origin(os.fspath(path), bit_column, score_column, lower_is_in), name, passed, rows)
     except MemoryError:
         raise InvalidInput(
             f"{name} does not fit into memory. Judge it on a machine with more, or fewer rows."
         ) from None
 
 
-def _read(path: str | os.PathLike[str], name: str, passed: Mapping[str, str | None], rows: Models | None) -> Scores:
-    kind = KINDS.get(Path(path).suffix.lower(), text)
-    columns, stated = kind.parse(raw_bytes(path, name), name)
+def _read(origin: Origin, name: str, passed: Mapping[str, str | None], rows: Models | None) -> Scores:
+    kind = KINDS.get(Path(origin.file).suffix.lower(), text)
+    columns, stated = kind.parse(raw_bytes(origin.file, name), name, origin.names)
     said = {key: _agreed(key, passed[key], stated.get(key), name) for key in STATED}
     if said["adjacency"] is None:
         raise InvalidInput(
@@ -49,8 +59,11 @@ def _read(path: str | os.PathLike[str], name: str, passed: Mapping[str, str | No
             f"add-remove (it was in or out) or label-only (its label was changed), or {kind.HOW}."
         )
     columns = with_models(columns, rows, name)
+    if origin.lower_is_in:
+        columns["score"] = -np.asarray(columns["score"], np.float64)
+    of_all = {"adjacency": said["adjacency"], "bits": said["bits"] or "unknown", "taken_as": rows, "origin": origin}
     try:
-        return Scores(**columns, adjacency=said["adjacency"], bits=said["bits"] or "unknown", taken_as=rows)
+        return Scores(**columns, **of_all)
     except InvalidInput as error:
         raise InvalidInput(f"{name}: {error}") from None
 
@@ -114,8 +127,8 @@ def with_models(columns: dict[str, Any], rows: Models | None, name: str) -> dict
         )
     if rows is None:
         raise InvalidInput(
-            f"{name} does not say which rows share a model. Pass models as one (--one-model) if all rows are guesses "
-            "about one model, or as independent (--independent) if each row has a model of its own; or add the column "
-            "model."
+            f"{name} does not say which rows share a model. If all rows are guesses about one model, pass --one-model "
+            '(models="one"); add --fit-pairs N to pick a threshold on N of them. If each row has a model of its own, '
+            'pass --independent (models="independent"). Or add the column model.'
         )
     return {"model": np.arange(n), "pair": np.zeros(n, np.int64), **columns}

@@ -4,57 +4,63 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from epsgauge.errors import InvalidInput, MissingExtra
-from epsgauge.references import nearest
 from epsgauge.scores import size
-from epsgauge.scores.table import COLUMNS, NEEDED, TEXTS
+from epsgauge.scores.origin import bits_of, check_columns
+from epsgauge.scores.table import COLUMNS, TEXTS
 
 STATED = {"adjacency": b"epsgauge.adjacency", "bits": b"epsgauge.bits"}
 HOW = "add epsgauge.adjacency to its metadata"  # to say it in the file
 MAGIC = b"PAR1"  # begins and ends every Parquet file
 
 
-def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The columns that scores have, and what the file states; other columns are left alone."""
+def parse(raw: bytes, name: str, names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The columns that scores have, and what the file states; other columns are left alone.
+
+    `names` are those of columns that the file calls otherwise.
+    """
     pa, pq = _pyarrow()
     if not raw.startswith(MAGIC):
         raise InvalidInput(f"{name} is not a Parquet file. Write the scores as Parquet, or as CSV to another name.")
     try:
         file = pq.ParquetFile(io.BytesIO(raw))
         found = [field.name for field in file.schema_arrow]
-        _check_names(found, name)
-        size.check(_columns(file.metadata), name)
+        check_columns(found, names, COLUMNS, name, "a column")
+        size.check(_columns(file.metadata, names), name)
         once = [column for column in TEXTS if column in found]  # a text that comes often is kept once
         file = pq.ParquetFile(io.BytesIO(raw), page_checksum_verification=True, read_dictionary=once)
-        table = file.read(columns=[column for column in COLUMNS if column in found])
+        theirs = {column: names.get(column, column) for column in COLUMNS if names.get(column, column) in found}
+        table = file.read(columns=list(theirs.values()))
         table.validate(full=True)
     except MemoryError:
         raise
     except (pa.ArrowException, OSError):
         raise InvalidInput(f"{name} is damaged: it cannot be read to the end. Write it again.") from None
-    columns = {column: _array(table[column], column, name, pa) for column in table.column_names}
+    columns = {ours: _array(table[column], ours, name, pa) for ours, column in theirs.items()}
+    columns["bit"] = bits_of(columns["bit"], name)
     if not len(columns["score"]):
         raise InvalidInput(f"{name} has columns and no rows. Give one row for each guess.")
     return columns, _stated(raw, file, name)
 
 
-def inside(raw: bytes) -> list[size.Size]:
+def inside(raw: bytes, names: Mapping[str, str] | None = None) -> list[size.Size]:
     """The rows and bytes of its columns."""
     _, pq = _pyarrow()
-    return _columns(pq.ParquetFile(io.BytesIO(raw)).metadata)
+    return _columns(pq.ParquetFile(io.BytesIO(raw)).metadata, names or {})
 
 
-def _columns(held: Any) -> list[size.Size]:
+def _columns(held: Any, names: Mapping[str, str]) -> list[size.Size]:
     """As the footer says: a value takes 8 bytes, however well it is packed; of a column by its whole path."""
     sizes: dict[str, size.Size] = {}
     for group in map(held.row_group, range(held.num_row_groups)):
         for column in map(group.column, range(group.num_columns)):
             path, n = column.path_in_schema, max(column.num_values, group.num_rows)
-            if path.split(".")[0] in COLUMNS:
+            if path.split(".")[0] in (*COLUMNS, *names.values()):
                 rows, n_bytes = sizes.get(path, (0, 0))
                 sizes[path] = (rows + n, n_bytes + max(8 * n, column.total_uncompressed_size))
     return list(sizes.values())
@@ -76,19 +82,10 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtra("this needs pyarrow. Install it with: pip install 'epsgauge[parquet]'") from None
+        raise MissingExtra(
+            "this needs pyarrow. Install it with: pip install '.[parquet]' in the folder of epsgauge"
+        ) from None
     return pyarrow, pyarrow.parquet
-
-
-def _check_names(found: list[str], name: str) -> None:
-    for needed in NEEDED:
-        if needed not in found:
-            raise InvalidInput(
-                f"{name} must have a column {needed}, but has: {', '.join(found) or 'none'}.{nearest(needed, found)}"
-            )
-    for column in COLUMNS:
-        if found.count(column) > 1:
-            raise InvalidInput(f"{name} must have one column {column}, but has {found.count(column)}.")
 
 
 def _stated(raw: bytes, file: Any, name: str) -> dict[str, str]:
@@ -118,7 +115,9 @@ def _array(column: Any, kind: str, name: str, pa: Any) -> Any:
         row = next(i for i, value in enumerate(column) if not value.is_valid)
         raise InvalidInput(f"{name}: {kind} must have a value in every row, but row {row} (the first is 0) has none.")
     is_a, plain = pa.types, column.type
-    if kind in TEXTS:  # numbers may be names too
+    words = plain.value_type if is_a.is_dictionary(plain) else plain
+    labels = kind == "bit" and (is_a.is_string(words) or is_a.is_large_string(words))
+    if kind in TEXTS or labels:  # numbers may be names too
         encoded = column if is_a.is_dictionary(plain) else column.dictionary_encode()
         return _words(encoded.unify_dictionaries().combine_chunks())
     if is_a.is_dictionary(plain):

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from epsgauge.adjacency import Adjacency, checked
 from epsgauge.errors import InvalidInput
+from epsgauge.scores.origin import Origin
 from epsgauge.scores.said import Bits, Models, checked_bits
 from epsgauge.scores.size import LONGEST
 from epsgauge.stats import checks
@@ -28,10 +29,9 @@ WHOLE = ("model", "pair", "bit")
 NUMBERS = (*WHOLE, "score")
 TEXTS = ("id", "group")
 COLUMNS = (*NUMBERS, *TEXTS)
-NEEDED = ("bit", "score")  # of a file
 HALVES = re.compile("[\ud800-\udfff]")  # of a character: UTF-8 has none
 TOGETHER = 1_000  # texts that are checked at once
-SAID = ("adjacency", "bits", "taken_as")
+SAID = ("adjacency", "bits", "taken_as", "origin")
 
 Texts = NDArray[np.object_]
 Kind = TypeVar("Kind", bound=np.generic)
@@ -59,6 +59,7 @@ class Scores:
     group: Texts | None = None
     bits: Bits = "unknown"  # where they come from
     taken_as: Models | None = None  # the rows of a file without the column model
+    origin: Origin | None = None  # the file that it was read from
 
     def __post_init__(self) -> None:
         checked(self.adjacency)
@@ -89,16 +90,31 @@ class Scores:
         adjacency: str | None = None,
         bits: str | None = None,
         models: str | None = None,
+        bit_column: str = "bit",
+        score_column: str = "score",
+        lower_is_in: bool = False,
     ) -> Scores:
         """From a CSV file, standard input ("-", CSV), NumPy's .npz or .parquet (with the extra parquet).
 
         The adjacency that a file states must be the one that is passed, and a file that states none needs one. The
         same holds of `bits`, which are "unknown" where nobody says. A file without the column model needs `models`:
         "one" (all rows are of one model) or "independent" (each row is of a model of its own).
+
+        `bit_column` and `score_column` are the names of columns that the file calls otherwise. Bits may be 0 and 1,
+        in/out, true/false, member/non-member or yes/no. With `lower_is_in` a lower score means that b = 1 is more
+        likely, as with losses: scores are then negated. Decide that before you see the scores.
         """
         from epsgauge.scores.files import read  # it needs this class
 
-        return read(path, adjacency=adjacency, bits=bits, models=models)
+        return read(
+            path,
+            adjacency=adjacency,
+            bits=bits,
+            models=models,
+            bit_column=bit_column,
+            score_column=score_column,
+            lower_is_in=lower_is_in,
+        )
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """To a .csv, a .npz or a .parquet file, which `read` gives back bit by bit."""

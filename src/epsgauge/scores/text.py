@@ -7,26 +7,29 @@ import io
 import math
 import re
 import warnings
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
 from epsgauge.errors import InvalidInput
-from epsgauge.references import nearest
+from epsgauge.scores.origin import BIT_IS, LABELS, check_columns, renamed
 from epsgauge.scores.size import Size
-from epsgauge.scores.table import COLUMNS, NEEDED, NUMBERS, TEXTS, WHOLE
+from epsgauge.scores.table import COLUMNS, NUMBERS, TEXTS, WHOLE
 
 MARK = "# epsgauge scores"
 HOW = f'make its first line "{MARK}, adjacency=substitute"'  # to say it in the file
 WIDEST = 10_000  # columns: NumPy takes some 300 bytes for the type of each
-TRUTH = {"true": 1.0, "false": 0.0}  # as pandas writes bits
 
 
-def parse(raw: bytes, name: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The columns that scores have, and what the file states; other columns are left alone."""
+def parse(raw: bytes, name: str, names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The columns that scores have, and what the file states; other columns are left alone.
+
+    `names` are those of columns that the file calls otherwise.
+    """
     body = _decoded(raw, name)
     stream = io.StringIO(body, newline="")
-    stated, header, above = _head(stream, name)
+    stated, header, above = _head(stream, name, names)
     rows = stream.read()
     columns = _fast(rows, header)
     if columns is None:
@@ -48,7 +51,7 @@ def render(columns: dict[str, Any], stated: dict[str, str]) -> bytes:
     return out.getvalue().encode()
 
 
-def inside(raw: bytes) -> list[Size]:
+def inside(raw: bytes, names: Mapping[str, str] | None = None) -> list[Size]:
     """The rows and bytes of its columns."""
     return [(raw.count(b"\n"), len(raw))]
 
@@ -71,7 +74,7 @@ def _decoded(raw: bytes, name: str) -> str:
     )
 
 
-def _head(stream: io.StringIO, name: str) -> tuple[dict[str, str], list[str], int]:
+def _head(stream: io.StringIO, name: str, names: Mapping[str, str]) -> tuple[dict[str, str], list[str], int]:
     """What the comment lines state, the header, and how many lines both take."""
     stated: dict[str, str] = {}
     for number, line in enumerate(stream, start=1):
@@ -88,8 +91,14 @@ def _head(stream: io.StringIO, name: str) -> tuple[dict[str, str], list[str], in
                 header = [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True))]
             except csv.Error as error:
                 raise InvalidInput(f"{name}, line {number}: not CSV: {error}.") from None
-            _check_header(header, name)
-            return stated, header, number
+            if all(_number(cell) is not None for cell in header):
+                raise InvalidInput(
+                    f"{name} has no header. Make its first line the names of the columns: bit, score, ..."
+                )
+            if len(header) == 1 and re.search("[;\t|]", header[0]):
+                raise InvalidInput(f"{name} must have commas between its columns, but has: {header[0]}.")
+            check_columns(header, names, COLUMNS, name, "a column")
+            return stated, renamed(header, names), number
     raise InvalidInput(f"{name} is empty. Write a header with the columns bit and score, and one row for each guess.")
 
 
@@ -102,20 +111,6 @@ def _check_rows(stated: str | None, n: int, rows: str, name: str) -> None:
         f"{name} says that it has {stated[:20]} rows, but {found}: it was cut short or edited. Write or copy it again, "
         "or delete rows= from its first line if you want to judge the rows that it has now."
     )
-
-
-def _check_header(header: list[str], name: str) -> None:
-    if all(_number(cell) is not None for cell in header):
-        raise InvalidInput(f"{name} has no header. Make its first line the names of the columns: bit, score, ...")
-    for needed in NEEDED:
-        if needed not in header:
-            raise InvalidInput(
-                f"{name} must have a column {needed}, but has: {', '.join(header)}.{nearest(needed, header)} Columns "
-                "are separated by commas."
-            )
-    for column in COLUMNS:
-        if header.count(column) > 1:
-            raise InvalidInput(f"{name} must have one column {column}, but has {header.count(column)}.")
 
 
 def _fast(rows: str, header: list[str]) -> dict[str, Any] | None:
@@ -170,9 +165,9 @@ def _careful(rows: str, header: list[str], name: str, above: int) -> dict[str, A
 def _cell(cell: str, column: str, where: str) -> float:
     value = _number(cell)
     if column == "bit":
-        value = TRUTH.get(cell.strip().lower(), value)
+        value = LABELS.get(cell.strip().lower(), value)
         if value not in (0, 1):
-            _refuse(where, column, "0 or 1", cell)
+            _refuse(where, column, BIT_IS, cell)
     elif value is None or not math.isfinite(value):
         _refuse(where, column, "a finite number", cell)
     elif column in WHOLE and (value < 0 or value != math.floor(value)):

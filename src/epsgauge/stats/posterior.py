@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsgauge.display import Printed
+from epsgauge.display import Plotted, Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats, Ints
@@ -46,7 +46,7 @@ def estimate_mu(tally: Tally, *, prior: Prior = JEFFREYS) -> Posterior:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Printed):
+class Posterior(Printed, Plotted):
     """Distribution of a quantity given a tally; made by `estimate`, `estimate_delta` and `estimate_mu`.
 
     Methods broadcast their argument against the shape of the tally, as SciPy's distributions do.

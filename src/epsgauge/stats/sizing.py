@@ -40,7 +40,7 @@ def sample_size(
     >>> [sample_size(**wanted, method=m) for m in ("bayes", "jeffreys", "clopper-pearson")]
     [544, 1423, 1478]
     """
-    x, y = _assumed_rates(accuracy, fnr, fpr)
+    x, y = assumed_rates(accuracy, fnr, fpr)
     chosen, prior = quick(method), checks.prior(prior)
     alpha, family = 1.0 - checks.level(level), _family(delta)
     name, value = ("lower_bound", lower_bound) if half_width is None else ("half_width", half_width)
@@ -83,7 +83,8 @@ def _expected(n: Floats, x: float, y: float) -> Counts:
     return Counts(tp=half * (1 - x), tn=half * (1 - y), fp=half * y, fn=half * x)
 
 
-def _assumed_rates(accuracy: float | None, fnr: float | None, fpr: float | None) -> tuple[float, float]:
+def assumed_rates(accuracy: float | None, fnr: float | None, fpr: float | None) -> tuple[float, float]:
+    """FNR and FPR, of either way to say them."""
     if accuracy is not None and fnr is None and fpr is None:
         right = checks.one("accuracy", checks.rate("accuracy", accuracy))
         checks.within(

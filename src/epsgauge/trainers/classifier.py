@@ -64,7 +64,9 @@ class Classifier:
             try:
                 import sklearn  # noqa: F401
             except ImportError:
-                raise MissingExtra("this needs scikit-learn. Install it with: pip install 'epsgauge[torch]'") from None
+                raise MissingExtra(
+                    "this needs scikit-learn. Install it with: pip install '.[torch]' in the folder of epsgauge"
+                ) from None
         make = load(self.estimator, "estimator")
         if not callable(make):
             raise InvalidInput(f"estimator {self.estimator} must be a class, but it is a {type(make).__name__}.")

@@ -33,7 +33,9 @@ def need_opacus() -> None:
     try:
         import opacus  # noqa: F401
     except ImportError:
-        raise MissingExtra("this needs Opacus. Install it with: pip install 'epsgauge[torch]'") from None
+        raise MissingExtra(
+            "this needs Opacus. Install it with: pip install '.[torch]' in the folder of epsgauge"
+        ) from None
 
 
 def fit(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsgauge.data.frames import LABELS, is_frame
 from epsgauge.errors import InvalidInput
 
 Column = NDArray[Any]
@@ -17,6 +18,8 @@ def arrays(data: Any) -> tuple[Column, ...]:
 
     A dataset's items (x, y) are read one by one and kept in memory: each is read many times in training.
     """
+    if is_frame(data):
+        data = _split(data)
     if isinstance(data, tuple):
         columns = tuple(np.asarray(part) for part in data)
     elif hasattr(data, "__len__") and hasattr(data, "__getitem__"):
@@ -29,6 +32,18 @@ def arrays(data: Any) -> tuple[Column, ...]:
         shapes = ", ".join(str(c.shape) for c in columns)
         raise InvalidInput(f"data must be arrays of equal length, but got the shapes {shapes or 'of none'}.")
     return columns
+
+
+def _split(frame: Any) -> tuple[Any, Any]:
+    """Features and labels of one DataFrame."""
+    names = list(frame.columns)
+    found = [name for name in names if str(name).lower() in LABELS]
+    if len(found) != 1 or len(names) < 2:
+        raise InvalidInput(
+            f"a DataFrame needs one column called {', '.join(LABELS[:-1])} or {LABELS[-1]}, but has "
+            f"{', '.join(map(str, names))}. Or give data as (features, labels)."
+        )
+    return frame[[name for name in names if name != found[0]]], frame[found[0]]
 
 
 def labelled(data: Any) -> tuple[Column, Column]:

@@ -30,7 +30,8 @@ class Trainer(Protocol):
     """Trains a model and says its loss on each of some points.
 
     `data` and `points` are what the plan's data gives for some indices: a tuple of arrays, or a `Subset` of a
-    map-style dataset. torch, NumPy and random are seeded before `train` is called. A `train` that also takes
+    map-style dataset. torch, NumPy and random are seeded before `train` is called. One that takes `random_state` in
+    place of `seed` gets a number below 2^32, as scikit-learn wants it. A `train` that also takes
     `size` is told the nominal number of points, from which sampling rate and steps are to be computed: in an
     add-remove game `len(data)` is one less where the point is left out, and the mechanism must not show that. One that
     takes `watch` shows every step to the adversary of a plan who sees more than losses: see `Watch`.
@@ -90,8 +91,8 @@ class Function:
 
     function: Any
 
-    def observe(self, data: Any, points: Any, *, seed: int, **more: Any) -> Seen:
-        seen: Seen = self.function(data, points, seed=seed, **more)
+    def observe(self, data: Any, points: Any, **more: Any) -> Seen:
+        seen: Seen = self.function(data, points, **more)
         return seen
 
 
@@ -185,11 +186,22 @@ def _observed(
     if watch is not None:
         watch.begin()
         extra["watch"] = watch
+    extra |= seed_for(trainer, seed)
     if isinstance(trainer, Trainer):
-        raw = trainer.losses(trainer.train(data, seed=seed, **extra), points)
+        raw = trainer.losses(trainer.train(data, **extra), points)
     else:
-        raw = trainer.observe(data, points, seed=seed, **extra)
+        raw = trainer.observe(data, points, **extra)
     return checked_channels(raw, n_points)
+
+
+def seed_for(trainer: Trainer | Observer, seed: int) -> dict[str, int]:
+    """The seed under the name that the trainer takes: `seed` is below 2^63, `random_state` below 2^32.
+
+    The latter is a hash of the former, and so still a number that is drawn for each model by itself.
+    """
+    if not trains_with(trainer, "random_state") or trains_with(trainer, "seed"):
+        return {"seed": seed}
+    return {"random_state": int(np.random.SeedSequence(seed).generate_state(1, np.uint32)[0])}
 
 
 def checked_channels(raw: Any, n_points: int) -> dict[str, Floats]:

@@ -18,7 +18,9 @@ def need_torch() -> None:
     try:
         import torch  # noqa: F401
     except ImportError:
-        raise MissingExtra("this needs PyTorch. Install it with: pip install 'epsgauge[torch]'") from None
+        raise MissingExtra(
+            "this needs PyTorch. Install it with: pip install '.[torch]' in the folder of epsgauge"
+        ) from None
 
 
 def device_of(name: str) -> torch.device:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from epsgauge.data.frames import LABELS, columns_of, is_frame, like, numbers_of
 from epsgauge.errors import InvalidInput
 
 Kind = Literal["numbers", "tokens", "text"]
@@ -75,12 +76,52 @@ class View:
 
 def view_of(raw: Any) -> View:
     """Of what a plan's data gives: an array, a tuple of arrays, or a dataset whose points are such."""
+    if is_frame(raw) or (isinstance(raw, tuple) and raw and is_frame(raw[0])):
+        return _of_frames(raw)
     if isinstance(raw, np.ndarray):
         raw = (raw,)
     if isinstance(raw, tuple) and raw and all(hasattr(column, "__array__") for column in raw):
         columns = {i: np.asarray(column) for i, column in enumerate(raw)}
         return _view(columns, lambda rows: tuple(np.stack([row[i] for row in rows]) for i in columns))
     return _of_dataset(raw)
+
+
+def _of_frames(raw: Any) -> View:
+    """Features are the columns of numbers of the first frame. Labels are the flat part beside it, or one of its columns
+    that is called so.
+    """
+    frame, beside = (raw[0], raw[1:]) if isinstance(raw, tuple) else (raw, ())
+    names, x = numbers_of(frame)
+    called = next((name for name in names if str(name).lower() in LABELS), None)
+    if beside:
+        (y,), called = columns_of(beside[-1]), None
+    elif called is not None:
+        y = np.asarray(frame[called].to_numpy())
+    if called is not None:
+        x, names = np.delete(x, names.index(called), axis=1), [name for name in names if name != called]
+    if not names:
+        raise InvalidInput(f"{_NO_CANARIES}, but the DataFrame has no column of numbers. {_REMEDY}")
+
+    def write(records: Sequence[Record]) -> Any:
+        columns = dict(zip(names, np.stack([r.x for r in records]).T, strict=True))
+        if called is not None:
+            columns[called] = np.array([r.y for r in records])
+        rows = like(frame, columns)
+        if not beside:
+            return rows
+        others = [_repeated(part, len(records)) for part in beside[:-1]]
+        return (rows, *others, _labels_like(beside[-1], [r.y for r in records]))
+
+    return View(x, y if beside or called is not None else None, write)
+
+
+def _labels_like(part: Any, values: Sequence[Any]) -> Any:
+    return type(part)(np.array(values)) if hasattr(part, "to_numpy") else np.array(values)
+
+
+def _repeated(part: Any, n: int) -> Any:
+    first = np.zeros(n, np.int64)
+    return part.iloc[first].reset_index(drop=True) if hasattr(part, "iloc") else part[first]
 
 
 def _of_dataset(dataset: Any) -> View:

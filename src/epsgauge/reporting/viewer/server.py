@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 HOST = "127.0.0.1"
-MISSING = "this needs Starlette and uvicorn. Install them with: pip install 'epsgauge[view]'"
+MISSING = "this needs Starlette and uvicorn. Install them with: pip install '.[view]' in the folder of epsgauge"
 
 
 class Viewer:

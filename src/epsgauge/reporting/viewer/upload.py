@@ -44,7 +44,8 @@ def scores_of(raw: bytes, name: str, said: Mapping[str, str]) -> Scores:
         file = Path(folder, f"scores{suffix}")
         file.write_bytes(raw)
         try:
-            return Scores.read(file, **{key: said.get(key) or None for key in ("adjacency", "bits", "models")})
+            adjacency, bits, models = (said.get(key) or None for key in ("adjacency", "bits", "models"))
+            return Scores.read(file, adjacency=adjacency, bits=bits, models=models)
         except InvalidInput as error:
             raise InvalidInput(str(error).replace(str(file), name[-80:])) from None
 

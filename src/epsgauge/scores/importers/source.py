@@ -73,7 +73,15 @@ class Source:
             )
         raw = raw_bytes(path, self.name)
         if suffix == ".npz":
-            return arrays(raw, self.name, wanted, needed)
+            read, found = arrays(raw, self.name, wanted)
+            for key in needed:
+                if key not in found:
+                    has = ", ".join(found) or "none"
+                    raise InvalidInput(f"{self.name} must have an array {key}, but has: {has}.{nearest(key, found)}")
+            for key in read:
+                if found.count(key) > 1:
+                    raise InvalidInput(f"{self.name} must have one array {key}, but has {found.count(key)}.")
+            return read
         return self._chosen(_json(raw, self.name) if suffix == ".json" else _csv(raw, self.name), wanted, needed)
 
     def _chosen(self, held: Mapping[str, Any], wanted: Collection[str], needed: Collection[str]) -> dict[str, Any]:

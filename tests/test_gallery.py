@@ -1,0 +1,82 @@
+"""The front door: sample reports, glossary and workflow are what the code says now."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import epsgauge as eg
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+
+
+@pytest.fixture(scope="module")
+def gallery():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "tools")
+        import gallery
+
+        yield gallery
+
+
+@pytest.fixture(scope="module")
+def audits(gallery, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("gallery"))
+        yield {sample.name: gallery.played(sample) for sample in gallery.SAMPLES}
+
+
+def test_the_gallery_is_what_the_tool_writes(gallery, audits):
+    assert gallery.PAGE.read_text(encoding="utf-8") == gallery.page(audits), "run: python tools/gallery.py"
+
+
+def test_the_sample_reports_have_these_verdicts(gallery, audits):
+    for name, audit in audits.items():
+        text = re.sub(r"<[^>]+>", "", (gallery.FOLDER / f"{name}.html").read_text(encoding="utf-8"))
+        said = " ".join(text.replace("&#39;", "'").replace("&#34;", '"').split())
+        assert audit.verdict.finding in said, "run: python tools/gallery.py"
+        assert audit.decision.meaning in said, "run: python tools/gallery.py"
+        for step in audit.decision.steps:
+            assert step.text in said, "run: python tools/gallery.py"
+
+
+def test_there_is_one_sample_of_each_verdict_that_judges_a_claim(gallery):
+    kinds = [sample.kind for sample in gallery.SAMPLES]
+    assert kinds == ["violation", "unsupported", "not refuted", "inconclusive", "underpowered"]
+
+
+def test_the_glossary_has_twenty_words():
+    words = re.findall(r"^\| \*\*(.+?)\*\* \|", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(words) == len(set(words)) == 20
+
+
+def test_the_workflow_uses_options_that_exist():
+    text = (ROOT / "examples/ci/epsgauge.yml").read_text(encoding="utf-8")
+    commands = re.findall(r"run: epsgauge (\w+)(.*)", text)
+    assert [name for name, _ in commands] == ["check", "run", "audit", "report"]
+    from typer.main import get_command
+
+    from epsgauge.cli.main import app
+
+    known = get_command(app).commands
+    for name, words in commands:
+        options = {option for parameter in known[name].params for option in parameter.opts}
+        assert set(re.findall(r"(?<!\S)--?[\w-]+", words)) <= options
+
+
+def test_installation_lines_name_what_exists():
+    """Until the package is published, a name on an index would be somebody else's."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md"), *(ROOT / "src").rglob("*.py")]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"pip install (-\w+ )*['\"]?epsgauge", text), page
+
+
+def test_charts_are_methods_of_what_they_show():
+    post = eg.estimate(eg.Tally(tp=31, tn=996, fp=5, fn=968), delta=1e-5)
+    assert dir(post.plot) == ["bars", "contours", "density", "ruler"]
+    assert "<svg" in post.plot.density()._repr_html_()
+    assert repr(post.plot).startswith("<charts: ")
+    with pytest.raises(AttributeError, match="a chart is one of ruler, density, bars, contours, but got 'pie'"):
+        post.plot.pie()
