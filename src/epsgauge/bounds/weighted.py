@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from epsgauge.bounds.classed import DOWN, UP, Classed, Prior
 from epsgauge.bounds.simulated import Simulated
-from epsgauge.stats import checks
+from epsgauge.stats import checks, special
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.binomial import log_mass
 
