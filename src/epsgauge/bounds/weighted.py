@@ -218,7 +218,8 @@ def _right(guesses: Classed, prior: Prior, joined: Callable[[NDArray[Any]], NDAr
 def log_sum(terms: Floats) -> Floats:
     """log of the sum of exp(terms) along the last axis."""
     top = terms.max(axis=-1)
-    out: Floats = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
+    below = terms - top[..., None]
+    out: Floats = top + np.log(np.exp(below, out=below).sum(axis=-1))
     return out
 
 
