@@ -33,6 +33,8 @@ POINTS = 20  # ε that have prices
 # lower where it shows none.
 ROUNDS, AHEAD, OFF, LOWER = 5, 0.04, 0.02, 0.7
 
+_Entries = tuple[Any, Any, Any]  # of a matrix: rows, columns and values, each of which is spread over the others
+
 
 @dataclass(frozen=True)
 class Weighed:
@@ -144,7 +146,8 @@ def _program(weighed: Weighed, eps: Floats, deltas: Floats) -> tuple[Floats, lis
 
     laws, slack, slope = n * (1 + len(classes)), sum(k * (n - weight) for _, weight in classes), np.exp(eps)[:, None]
     all_s, row, share = np.arange(n), 0, 1.0 / r
-    limits, weights = [(slack + k, all_s, 1.0)], [(all_s[1:], all_s[1:], -s[1:])]  # as (row, column, value)
+    limits: list[_Entries] = [(slack + k, all_s, 1.0)]
+    weights: list[_Entries] = [(all_s[1:], all_s[1:], -s[1:])]
     for i, (size, weight) in enumerate(classes):
         own, at = n * (1 + i), np.arange(n - weight)
         here = row + np.arange(k * len(at)).reshape(k, -1)
@@ -172,8 +175,8 @@ def _program(weighed: Weighed, eps: Floats, deltas: Floats) -> tuple[Floats, lis
     return duals[slack : slack + k], phi
 
 
-def _sparse(entries: Sequence[tuple[Any, Any, Any]], shape: tuple[int, int]) -> Any:
-    """A matrix of these rows, columns and values, each of which is spread over the others."""
+def _sparse(entries: Sequence[_Entries], shape: tuple[int, int]) -> Any:
+    """A matrix of these entries; what is said twice is summed."""
     from scipy import sparse
 
     spread = (np.broadcast_arrays(*entry) for entry in entries)
