@@ -28,7 +28,7 @@ imports: $(VENV)/installed
 
 # Tests start hundreds of processes: what they import is compiled once
 tests: $(VENV)/installed
-	$(BIN)/python -m compileall -q src
+	$(BIN)/python -m compileall -q src tests zoo faults
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The documentation as a site in build/docs; a warning is an error, also one of a page that an earlier build has read

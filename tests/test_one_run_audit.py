@@ -252,11 +252,11 @@ def test_one_run_is_the_bound_of_the_curve():
 
 def test_a_claim_of_mu_is_judged_in_mu_for_many_pairs():
     for mu, kind in ((0.2, "violation"), (0.9, "not refuted"), (9.0, "underpowered")):
-        v = audit(one_model(), rule="split-pairs", pooled_guesses="all", claimed_mu=mu, **MU).verdict
+        v = audit(one_model(600), rule="split-pairs", pooled_guesses="all", claimed_mu=mu, **MU).verdict
         assert (v.method, v.kind) == ("one-run", kind)
         assert v.assumptions == (FAIR_BITS, RULE_FIXED, NUMBER_FIXED)
     t = v.tally
-    assert v.mu == one_run_fdp_mu(Guesses(int(t.tp + t.tn), 1000, 1000), level=0.99)
+    assert v.mu == one_run_fdp_mu(Guesses(int(t.tp + t.tn), 500, 500), level=0.99)
     assert v.bound == region.gaussian_eps(v.mu, delta=1e-5)
     assert v.claim.eps == region.gaussian_eps(9.0, delta=1e-5)
 

@@ -102,6 +102,10 @@ def test_the_command_line_starts_without_numpy():
     assert "numpy" not in loaded_after("import epsgauge.cli.main")
 
 
+def test_a_worker_starts_without_what_judges_its_models():
+    assert not loaded_after("import epsgauge.runner.play") & {"scipy.special", "scipy.fft", "unittest.mock", "asyncio"}
+
+
 def test_every_module_imports_where_heavy_libraries_are_missing():
     block = "; ".join(f"sys.modules[{name!r}] = None" for name in HEAVY)
     walk = "[importlib.import_module(m.name) for m in pkgutil.walk_packages(epsgauge.__path__, 'epsgauge.')]"

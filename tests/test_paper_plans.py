@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import ask
+from tiny_runs import played
 
 from epsgauge.data.cifar10 import RECORD
 from epsgauge.games.roles import assign, candidates, ranked
@@ -129,7 +130,7 @@ def test_a_small_plan_from_end_to_end(tmp_path):
     assert "noise_multiplier" in full
     file, out = tmp_path / "tiny.toml", tmp_path / "run"
     file.write_text(full + mark + small, encoding="utf-8")
-    ask("run", file, "--small", "-o", out, "--workers", 1, "--blind")
+    played(Plan.read(file, small=True), out)
     found = json.loads(ask("audit", out, "--json"))
     assert found["models"] == {"planned": 5, "done": 5, "failed": 0, "judged": 3, "fit": 2}
     assert sum(found["tally"].values()) == 6

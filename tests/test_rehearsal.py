@@ -65,7 +65,7 @@ class Loud(Mean):
 
 def plan(trainer, n_models=120, **game):
     game = {"train_size": 50, "reference_size": 20, **game}
-    return eg.Plan(name="a", n_models=n_models, data=table, trainer=trainer, game=game)
+    return eg.Plan(name="a", n_models=n_models, probe=False, data=table, trainer=trainer, game=game)
 
 
 def played(tmp_path, trainer, **kw):

@@ -350,8 +350,8 @@ def test_a_resume_that_rounds_differently_is_noted(tmp_path, monkeypatch):
     if torch.backends.cpu.get_cpu_capability() == "DEFAULT":
         pytest.skip("this CPU has no others")
     planned = Plan(name="a", n_models=2, **killing.TOGETHER)
-    run(planned, out=tmp_path, workers=1)
-    assert run(planned.changed(n_models=3), out=tmp_path, workers=1).notes == []
+    here(planned, tmp_path)
+    assert here(planned.changed(n_models=3), tmp_path).notes == []
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
     replayed, surroundings = run(planned.changed(n_models=4), out=tmp_path, workers=1).notes
     assert re.fullmatch(

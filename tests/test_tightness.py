@@ -58,14 +58,14 @@ def test_every_guaranteed_method_has_a_row(tightness, capsys):
 
 
 def test_one_model_has_the_bounds_that_allow_for_any_dependence(tightness, capsys):
-    tightness.one_model(2, 600, 0, tightness.Work())
+    tightness.one_model(2, 300, 0, tightness.Work())
     out = capsys.readouterr().out
     assert all(f"| {name} |" in out for name in ("pooled", "one-run", "one-run †", "simultaneous", tightness.STEINKE))
     assert "exact" not in out
 
 
 def test_bounds_by_the_share_that_chooses(tightness, capsys):
-    tightness.shares(0, 2, 600, 0, tightness.Work())
+    tightness.shares(0, 1, 600, 0, tightness.Work())
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert rows[0] == ["1/6", "1/12", "1/20"]
     assert [row[0].split(": ")[1] for row in rows[2:]] == ["pooled", "one-run †"]

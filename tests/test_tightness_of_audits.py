@@ -47,7 +47,7 @@ def tiny(tightness, monkeypatch, tmp_path):
     ],
 )
 def test_a_setting_has_a_row_for_each_bound(tiny, name, methods):
-    rows = list(tiny.SETTINGS[name](tiny.Work(runs=1, n_models=60, executor=InProcess())))
+    rows = list(tiny.SETTINGS[name](tiny.Work(runs=1, n_models=40, executor=InProcess())))
     assert [row.method for row in rows] == methods
     if name == "hidden-state":
         assert [row.accountant for row in rows] == pytest.approx([1, 4, 8])

@@ -82,6 +82,7 @@ def test_a_rehearsal_teaches_it_to_find_noise_that_all_steps_share(tmp_path):
     plan = eg.Plan(
         name="same noise",
         n_models=400,
+        probe=False,  # which finds it, too
         data="zoo.network:data",
         trainer={"use": "zoo.network:SeedOfSteps", "path": True},
         game={"train_size": 250, "control_models": 0},

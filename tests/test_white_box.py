@@ -40,6 +40,7 @@ def plan(adversary="white-box", *, trainer=None, n_models=7, control=False, audi
     return eg.Plan(
         name="watched",
         n_models=n_models,
+        probe=False,
         control=control,
         data=data,
         trainer=TRAINER if trainer is None else trainer,

@@ -12,10 +12,10 @@ models with z. So ratios of x are lower beside those of z than they are there.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp
 
 from epsgauge.attacks.apart import OfPoints, members
 from epsgauge.games.signals import Signals
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Bools, Floats
 
 
@@ -41,5 +41,5 @@ class Rmia(OfPoints):
 
 def _log_mean(losses: Floats, which: Bools) -> Floats:
     """The logarithm of the mean of exp(−loss) over some models for each point, both [k, m]."""
-    out: Floats = logsumexp(-losses, axis=0, b=which) - np.log(which.sum(axis=0))
+    out: Floats = special.logsumexp(-losses, axis=0, b=which) - np.log(which.sum(axis=0))
     return out

@@ -9,11 +9,11 @@ losses. It pools all points of all models set apart, so that they need not have 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
 from epsgauge.attacks.apart import OfPoints, members
 from epsgauge.attacks.lira import margins
 from epsgauge.games.signals import Signals
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Bools, Floats
 
 # The penalty on each squared weight, where features have the standard deviation 1: it keeps weights finite where
@@ -62,7 +62,7 @@ def _fitted(x: Floats, inside: Bools) -> Floats:
     design, penalty = np.column_stack([np.ones(len(x)), x]), RIDGE * np.diag([0.0] + [1.0] * x.shape[1])
     weights = np.zeros(design.shape[1])
     for _ in range(ROUNDS):
-        p = expit(design @ weights)
+        p = special.expit(design @ weights)
         slope = design.T @ (p - inside) + penalty @ weights
         curve = design.T @ (design * np.maximum(p * (1 - p), 1e-9)[:, None]) + penalty
         step = np.linalg.solve(curve, slope)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.attacks.attack import Attack
@@ -26,6 +25,7 @@ from epsgauge.runner.plan import Plan
 from epsgauge.runner.view import Run, results_of
 from epsgauge.scores.rules import judge
 from epsgauge.scores.table import Scores
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Ints
 
 # More models are not asked for, and fewer cannot choose a rule.

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.laplace import Laplace
 from epsgauge.mechanisms.randomised_response import RandomisedResponse
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.region import log_ratio_max
 

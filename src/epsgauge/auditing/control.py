@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from epsgauge.attacks.attack import Attack
 from epsgauge.games.signals import Signals
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 # Scores of an attack that sees nothing would be as far apart as this once in so many controls.
@@ -51,4 +51,4 @@ def right_order(scores: Floats, bits: Ints) -> tuple[float, float]:
     variance = pairs / 12 * (n + 1 - float((ties**3 - ties).sum()) / (n * (n - 1)))
     if variance <= 0:  # all scores are equal
         return 0.5, 1.0
-    return right / pairs, float(ndtr((pairs / 2 + 0.5 - right) / math.sqrt(variance)))
+    return right / pairs, float(special.ndtr((pairs / 2 + 0.5 - right) / math.sqrt(variance)))

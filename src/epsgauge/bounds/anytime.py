@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from epsgauge.bounds.likelihood import Rows, eps_at_peak, facing, log_peak, on_boundary, on_line
 from epsgauge.errors import InvalidInput
-from epsgauge.stats import beta, checks
+from epsgauge.stats import beta, checks, special
 from epsgauge.stats.arrays import Bools, Floats
 from epsgauge.stats.interval import Interval
 from epsgauge.stats.tally import Tally

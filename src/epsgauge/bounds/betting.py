@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from epsgauge.errors import InvalidInput
-from epsgauge.stats import checks
+from epsgauge.stats import checks, special
 from epsgauge.stats.arrays import Floats, Ints
 
 # Shares of the capital staked in each model: from 1 down to what 1e8 models would ask for.

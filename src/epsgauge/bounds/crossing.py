@@ -7,8 +7,8 @@ happens has N(h_i) = i − 1, whatever was before, and the n − i + 1 numbers b
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 # Checkpoints stand so far apart in ½ log(i/(n + 1 − i)), and each rank looks so many of them ahead.

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from epsgauge.errors import InvalidInput
-from epsgauge.stats import beta, checks
+from epsgauge.stats import beta, checks, special
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.region import log_ratio_max
 

@@ -13,12 +13,10 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from scipy import special
-
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.priced import priced_mu
 from epsgauge.errors import InvalidInput
-from epsgauge.stats import checks
+from epsgauge.stats import checks, special
 
 # y -> the smallest x with 1 − f(x) ≥ y, never above the true one: how often at least the guess is made in vain
 Inverse = Callable[[float], float]

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
-from epsgauge.stats import beta, brent
+from epsgauge.stats import beta, brent, special
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.quadrature import gauss_legendre
 

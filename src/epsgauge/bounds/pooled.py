@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.errors import InvalidInput
-from epsgauge.stats import beta, checks
+from epsgauge.stats import beta, checks, special
 from epsgauge.stats.arrays import Floats
 
 # "tight": the smallest there is for a fixed number of guesses. "published": that of Steinke, Nasr and Jagielski 2023,

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 import numpy as np
-from scipy import special
 
 from epsgauge.bounds.simulated import Wager
-from epsgauge.stats import brent
+from epsgauge.stats import brent, special
 from epsgauge.stats.arrays import Bools, Floats, Ints
 
 # Where classes of ranks end, as shares of all guesses.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from scipy import special
 
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 # Where classes begin, as distances from the middle; the last has no end.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats
 
 ROUNDING = 1e-9  # of logarithms of a capital, with room

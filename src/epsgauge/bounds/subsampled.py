@@ -11,12 +11,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft, special
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.mechanisms.gaussian import Gaussian
 from epsgauge.mechanisms.privacy import DISTANCE, DPSGD
-from epsgauge.stats import brent
+from epsgauge.stats import brent, special
 from epsgauge.stats.arrays import Complexes, Floats
 
 # The width of a bin, in standard deviations of the loss of a step: for a curve, and for its ε, which is asked for once.
@@ -265,6 +264,8 @@ def _between(z: Floats) -> Floats:
 
 def _composed(one: _Losses, steps: int, low: float, high: float) -> Spent:
     """The sum of the losses of all steps, in its window."""
+    from scipy import fft  # it takes a while to import
+
     first = math.floor((low - steps * one.start) / one.width)
     size = fft.next_fast_len(math.ceil((high - low) / one.width) + 2, real=True)
     wrapped = np.bincount(np.arange(len(one.mass)) % size, weights=one.mass, minlength=size)

@@ -7,8 +7,8 @@ first n. `docs/guarantees.md` has the proofs.
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.binomial import log_mass
 

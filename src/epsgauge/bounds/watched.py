@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from epsgauge.bounds.classed import Classed, Prior
 from epsgauge.bounds.shapes import EDGES, classes, places
 from epsgauge.bounds.weighted import STEP, TIE, log_sum
-from epsgauge.stats import checks
+from epsgauge.stats import checks, special
 from epsgauge.stats.arrays import Floats, Ints
 
 # What δ costs grows as 2^m with m pairs of a model.

@@ -8,8 +8,10 @@ are taken, and what they prove is computed anew.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +32,8 @@ POINTS = 20  # ε that have prices
 # Programs: the first at a μ so far above what the number of guesses refutes, others where one shows a μ so far off, or
 # lower where it shows none.
 ROUNDS, AHEAD, OFF, LOWER = 5, 0.04, 0.02, 0.7
+
+_Entries = tuple[Any, Any, Any]  # of a matrix: rows, columns and values, each of which is spread over the others
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ def _program(weighed: Weighed, eps: Floats, deltas: Floats) -> tuple[Floats, lis
     Its variables are Pr[s] and B_c[s] = E[wrong guesses of class c; S = s]. Right ones there, and wrong ones where
     one more is wrong, differ by no more than δ for each ε: Σ (n_c Pr[s] − B_c[s] − e^ε B_c[s + w_c])₊ ≤ N δ.
     """
-    from scipy import optimize, sparse  # it takes a while to import
+    from scipy import optimize  # it takes a while to import
 
     g, k = weighed.guesses, len(eps)
     r, sizes = g.n_guesses, np.diff(ends_of(g.n_guesses))
@@ -140,25 +144,22 @@ def _program(weighed: Weighed, eps: Floats, deltas: Floats) -> tuple[Floats, lis
     if n <= WEIGHTS[0] or weighed.lost > MOST_LOST:
         return None
 
-    rows = []
+    laws, slack, slope = n * (1 + len(classes)), sum(k * (n - weight) for _, weight in classes), np.exp(eps)[:, None]
+    all_s, row, share = np.arange(n), 0, 1.0 / r
+    limits: list[_Entries] = [(slack + k, all_s, 1.0)]
+    weights: list[_Entries] = [(all_s[1:], all_s[1:], -s[1:])]
     for i, (size, weight) in enumerate(classes):
-        here, there = (sparse.eye_array(n - weight, n, k=by) for by in (0, weight))
-        own = [sparse.csr_array((n - weight, n)) for _ in classes]
-        for slope in np.exp(eps).tolist():
-            own[i] = -(here + slope * there)
-            rows.append(sparse.hstack([size * here, *own]))
-    table = sparse.vstack(rows) / r
-    slack = table.shape[0]
-    budget = sparse.hstack([sparse.kron(sparse.eye_array(k), np.ones((1, n - weight))) for _, weight in classes])
-    none = sparse.csr_array((k, n * (1 + len(classes))))
-    one = sparse.csr_array(np.concatenate([np.ones(n), np.zeros(n * len(classes) + slack)])[None, :])
-    limits = sparse.vstack([sparse.hstack([table, -sparse.eye_array(slack)]), sparse.hstack([none, budget]), one])
-    weights = [sparse.diags_array(-s), *(weight * sparse.eye_array(n) for _, weight in classes)]
+        own, at = n * (1 + i), np.arange(n - weight)
+        here = row + np.arange(k * len(at)).reshape(k, -1)
+        limits += [(here, at, size * share), (here, own + at, -share), (here, own + at + weight, -slope * share)]
+        limits += [(here, laws + here, -1.0), (slack + np.arange(k)[:, None], laws + here, 1.0)]
+        weights += [(all_s, own + all_s, weight)]
+        row += k * len(at)
     done = optimize.linprog(
-        np.concatenate([np.where(s <= weighed.lost, -1.0, 0.0), np.zeros(n * len(classes) + slack)]),
-        A_ub=limits.tocsr(),
+        np.concatenate([np.where(s <= weighed.lost, -1.0, 0.0), np.zeros(laws - n + slack)]),
+        A_ub=_sparse(limits, (slack + k + 1, laws + slack)),
         b_ub=np.concatenate([np.zeros(slack), n_failing(g) / r * deltas, [1.0]]),
-        A_eq=sparse.hstack([*weights, sparse.csr_array((n, slack))]).tocsr() / r,
+        A_eq=_sparse(weights, (n, laws + slack)) / r,
         b_eq=np.zeros(n),
         bounds=(0, None),
         method="highs",
@@ -172,3 +173,12 @@ def _program(weighed: Weighed, eps: Floats, deltas: Floats) -> tuple[Floats, lis
         phi.append(duals[start : start + k * length].reshape(k, length).sum(axis=0))
         start += k * length
     return duals[slack : slack + k], phi
+
+
+def _sparse(entries: Sequence[_Entries], shape: tuple[int, int]) -> Any:
+    """A matrix of these entries; what is said twice is summed."""
+    from scipy import sparse
+
+    spread = (np.broadcast_arrays(*entry) for entry in entries)
+    row, column, value = (np.concatenate([x.ravel() for x in part]) for part in zip(*spread, strict=True))
+    return sparse.csr_array((value, (row, column)), shape=shape)

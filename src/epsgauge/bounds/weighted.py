@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from epsgauge.bounds.classed import DOWN, UP, Classed, Prior
 from epsgauge.bounds.simulated import Simulated
-from epsgauge.stats import checks
+from epsgauge.stats import checks, special
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.binomial import log_mass
 
@@ -219,7 +218,8 @@ def _right(guesses: Classed, prior: Prior, joined: Callable[[NDArray[Any]], NDAr
 def log_sum(terms: Floats) -> Floats:
     """log of the sum of exp(terms) along the last axis."""
     top = terms.max(axis=-1)
-    out: Floats = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
+    below = terms - top[..., None]
+    out: Floats = top + np.log(np.exp(below, out=below).sum(axis=-1))
     return out
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from epsgauge.mechanisms.mechanism import Mechanism, on_grid
-from epsgauge.stats import brent, checks
+from epsgauge.stats import brent, checks, special
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
 

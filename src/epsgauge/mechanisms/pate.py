@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.gaussian import Gaussian
-from epsgauge.stats import checks
+from epsgauge.stats import checks, special
 from epsgauge.stats.arrays import Floats
 
 ORDERS = np.concatenate([np.linspace(1.05, 10, 180), np.geomspace(10.5, 1000, 200)])  # of Rényi's divergence

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from epsgauge.bounds.gaussian import gaussian_bound, ranked_mu
 from epsgauge.methods.clopper_pearson import ClopperPearson
@@ -15,7 +14,7 @@ from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBE
 from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
 from epsgauge.methods.power import POWER, tally_at_power_of_posterior
 from epsgauge.methods.ranks import OfRanks
-from epsgauge.stats import region
+from epsgauge.stats import region, special
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import Mu

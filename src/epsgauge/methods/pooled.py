@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
 
 from epsgauge.bounds.guesses import Guesses, guesses_of
 from epsgauge.bounds.pooled import pooled_bound
@@ -16,6 +15,7 @@ from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, NUMBER_FIXED, RULE_FI
 from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
 from epsgauge.methods.power import POWER, needed, tally_at_power_of_posterior
 from epsgauge.numbers import count
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.sizing import MAX_SAMPLES

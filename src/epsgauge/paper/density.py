@@ -8,8 +8,8 @@ counts 1/√(1 + slope²) of what it should, and the mass of the printed density
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
+from epsgauge.stats import special
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from epsgauge.probing.finding import SHARE, Finding, not_tested
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats
 
 # Crafted records that are tried.

@@ -6,12 +6,12 @@ import itertools
 import math
 
 import numpy as np
-from scipy import special
 
 from epsgauge.probing.finding import SHARE, Finding, not_tested
 from epsgauge.probing.noise import ROUNDING, Drawn, most
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.recorder import MOST
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 # Updates that are compared with one another, and numbers of each.

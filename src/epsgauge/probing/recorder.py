@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 import sys
+from array import array
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -53,7 +56,7 @@ class Recorder(Watch):
         self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
     ) -> list[Any]:
         self._last = -np.inf  # a second training in place of one is counted, too
-        flat = np.concatenate([numpy_of(array).ravel() for array in arrays])
+        flat = np.concatenate([numpy_of(each).ravel() for each in arrays])
         self.digests.append(hashlib.blake2b(flat.tobytes(), digest_size=16).digest())
         wanted = self._keep is None or self.n_steps in self._keep
         if wanted and (not self.updates or (len(self.updates) + 1) * len(flat) <= MOST):
@@ -61,9 +64,9 @@ class Recorder(Watch):
             self.updates.append((flat * (divisor / max_grad_norm)).astype(np.float32))
         self.norms.add(max_grad_norm)
         self.states.append(_state())
-        self.unit = max(self.unit, *(_unit(array) for array in arrays))
+        self.unit = max(self.unit, *(_unit(each.dtype) for each in arrays))
         self.divisors.add(divisor)
-        shapes = [tuple(array.shape) for array in arrays]
+        shapes = [tuple(each.shape) for each in arrays]
         if self.shapes and shapes != self.shapes:
             raise InvalidInput(
                 f"watch must be shown the same arrays at every step, but {self.shapes} became {shapes}. Show all "
@@ -88,32 +91,34 @@ class Recorder(Watch):
 def _state() -> bytes:
     """Of the global generators: where it differs, other numbers were drawn on the way."""
     _, keys, *rest = np.random.get_state()  # noqa: NPY002  a user's code may use it
-    kept = [repr(random.getstate()).encode(), np.asarray(keys).tobytes(), repr(rest).encode()]
+    _, own, kept_back = random.getstate()
+    kept = [array("L", own).tobytes(), np.asarray(keys).tobytes(), repr((kept_back, rest)).encode()]
     if "torch" in sys.modules:
         kept.append(sys.modules["torch"].get_rng_state().numpy().tobytes())
     return hashlib.blake2b(b"".join(kept), digest_size=16).digest()
 
 
-def _unit(array: Any) -> float:
-    """Half the distance from 1 to the next number of such an array."""
-    name = str(array.dtype)
+@cache
+def _unit(dtype: Any) -> float:
+    """Half the distance from 1 to the next number of such a type."""
+    name = str(dtype)
     return 2.0**-8 if "bfloat16" in name else 2.0**-11 if "float16" in name else 2.0**-24
 
 
 def _written(arrays: Sequence[Any], values: Floats) -> list[Any]:
     """The arrays with these numbers: the same ones where they can be written, as those of JAX cannot."""
     out, start = [], 0
-    for array in arrays:
-        shape = tuple(array.shape)
-        size = int(np.prod(shape))
+    for there in arrays:
+        shape = tuple(there.shape)
+        size = math.prod(shape)
         new = values[start : start + size].reshape(shape)
         start += size
-        if hasattr(array, "at"):  # JAX
-            out.append(array.at[...].set(new))
-        elif hasattr(array, "new_tensor"):
-            array.detach().copy_(array.new_tensor(new))
-            out.append(array)
+        if hasattr(there, "at"):  # JAX
+            out.append(there.at[...].set(new))
+        elif hasattr(there, "new_tensor"):
+            there.detach().copy_(there.new_tensor(new))
+            out.append(there)
         else:
-            array[...] = new
-            out.append(array)
+            there[...] = new
+            out.append(there)
     return out

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from epsgauge.probing.finding import SHARE, Finding, not_tested
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.taking_part import TakingPart
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats
 
 POISSON = "Poisson batches"

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from epsgauge.sampling.features import Atoms, Places
 from epsgauge.sampling.outputs import Outputs
 from epsgauge.sampling.trees import Trees
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 LogOdds = Callable[[Outputs], Floats]

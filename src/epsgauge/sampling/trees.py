@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 LEVELS, ROUNDS, RATE = 3, 30, 0.3

@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Bools, Floats, Ints
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import EpsAtDelta

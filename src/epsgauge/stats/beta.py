@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Bools, Floats
 
 # Mass that may be left outside the support window of one rate. It bounds the absolute error that

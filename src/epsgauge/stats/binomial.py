@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from scipy import special
-
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
-from epsgauge.stats import gaussian, lines, region
+from epsgauge.stats import gaussian, lines, region, special
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.lines import Names
 

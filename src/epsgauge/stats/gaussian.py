@@ -6,9 +6,8 @@ Its boundary is Φ⁻¹(x) + Φ⁻¹(y) = −m for (x, y) = (FNR, FPR), and the 
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
-from epsgauge.stats import beta
+from epsgauge.stats import beta, special
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.lines import Names
 from epsgauge.stats.quadrature import gauss_legendre, sweep

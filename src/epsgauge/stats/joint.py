@@ -8,10 +8,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from epsgauge.errors import InvalidInput
-from epsgauge.stats import beta, checks
+from epsgauge.stats import beta, checks, special
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.families import EpsAtDelta
 from epsgauge.stats.law import Law

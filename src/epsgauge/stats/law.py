@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
-from epsgauge.stats import roots
+from epsgauge.stats import roots, special
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.families import Distribution, Family
 from epsgauge.stats.guess import rough_quantiles

@@ -16,9 +16,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
-from epsgauge.stats import beta, charts
+from epsgauge.stats import beta, charts, special
 from epsgauge.stats.arrays import Bools, Floats, Ints
 from epsgauge.stats.quadrature import gauss_legendre, nested
 

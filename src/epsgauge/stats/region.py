@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
-from epsgauge.stats import checks
+from epsgauge.stats import checks, special
 from epsgauge.stats.arrays import Bools, Floats
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.references import is_reference, load
-from epsgauge.stats import checks
+from epsgauge.stats import checks, special
 from epsgauge.stats.arrays import Bools, Floats
 from epsgauge.trainers.points import Column, labelled
 
@@ -97,13 +96,15 @@ def _scores(model: Any, x: Column, probabilities: Floats) -> Floats:
     decided = np.asarray(model.decision_function(x), dtype=np.float64)
     if decided.ndim == 1:
         decided = np.stack([np.zeros_like(decided), decided], axis=1)
-    same = decided.shape == probabilities.shape and np.allclose(softmax(decided, axis=1), probabilities, atol=1e-9)
+    same = decided.shape == probabilities.shape and np.allclose(
+        special.softmax(decided, axis=1), probabilities, atol=1e-9
+    )
     return decided if same else logarithms
 
 
 def _margins(scores: Floats, labels: Bools) -> Floats:
     """log p − log(1 − p) of each point's label; −∞ of a label that is none of the classes."""
-    own, others = (logsumexp(np.where(which, scores, -np.inf), axis=1) for which in (labels, ~labels))
+    own, others = (special.logsumexp(np.where(which, scores, -np.inf), axis=1) for which in (labels, ~labels))
     out: Floats = own - others
     return out
 

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 if TYPE_CHECKING:
     from epsgauge.trainers.protocol import Observer, Trainer
@@ -36,6 +35,8 @@ def knowing_start() -> Iterator[None]:
     if "torch" not in sys.modules:
         yield
         return
+    from unittest.mock import patch
+
     from torch.nn import init
 
     numbers = itertools.count()
