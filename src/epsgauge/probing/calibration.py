@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
-from unittest.mock import patch
 
 
 @contextmanager
@@ -17,6 +16,8 @@ def calibrated_once() -> Iterator[None]:
     if engine is None or not hasattr(engine, "get_noise_multiplier"):
         yield
         return
+    from unittest.mock import patch  # it takes a while to import
+
     with patch.object(engine, "get_noise_multiplier", _found):
         yield
 
