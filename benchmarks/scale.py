@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from clusters import DaskCluster, RayCluster
+from local_clusters import DaskCluster, RayCluster
 
 import epsgauge as eg
 from epsgauge.runner.crew import Crew

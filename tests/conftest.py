@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import clusters  # noqa: F401  # sets what Ray reads when it is imported
+import local_clusters  # noqa: F401  # sets what Ray reads when it is imported
 import pytest
 from hypothesis import settings
 

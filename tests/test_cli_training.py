@@ -24,7 +24,7 @@ def test_run_status_audit(tmp_path):
     assert json.loads(ask("status", out, "--json"))["n_done"] == 80
     found = json.loads(ask("audit", out, "--json"))
     assert found["models"] == {"planned": 80, "done": 80, "failed": 0, "judged": 20, "fit": 60}
-    assert found["gate"] == []
+    assert found["gate"] is None
 
 
 def test_check_trains_nothing_and_imports_no_code(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import killing
 import pytest
-from clusters import DaskCluster, RayCluster, command, descendants, kill_a_driver, kill_one
+from local_clusters import DaskCluster, RayCluster, command, descendants, kill_a_driver, kill_one
 from patience import until
 
 import epsgauge as eg

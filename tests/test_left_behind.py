@@ -88,6 +88,7 @@ class Fake:
     """A crew whose workers die with certain batches, which took too long or not."""
 
     in_flight = 4
+    bundle = 1
     sources = SimpleNamespace(check=lambda: None)
     expected = Expected({})
 

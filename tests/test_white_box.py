@@ -559,7 +559,7 @@ def test_gradients_have_no_loss_and_a_report_names_the_adversary(tmp_path):
 
 
 def test_a_channel_of_the_watch_is_not_the_trainers(tmp_path):
-    run = played(plan(trainer=Loop(gives="llr")), tmp_path / "a")
+    run = played(plan(trainer=Loop(gives="llr")), tmp_path / "a", keep_going=True)
     assert run.failed[0].error == "channel llr is that of the watch, but the trainer gave one too. Rename yours."
 
 

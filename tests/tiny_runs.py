@@ -101,8 +101,8 @@ def plan_text(name="leaky", n_models=360, eps=2.0, m=1, challenge=CANARY, attack
     return TEXT.format(name=name, n_models=n_models, eps=eps, m=m, challenge=challenge, attack=attack)
 
 
-def played(a_plan, out, watch=None):
-    return run(a_plan, out=out, executor=InProcess(), watch=watch)
+def played(a_plan, out, watch=None, **more):
+    return run(a_plan, out=out, executor=InProcess(), watch=watch, **more)
 
 
 class Stop(Watch):

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "pipelines"))
 
 import killing
-from clusters import DaskCluster, RayCluster, kill_one
+from local_clusters import DaskCluster, RayCluster, kill_one
 
 import epsgauge as eg
 from epsgauge.runner.executors import InProcess

@@ -210,7 +210,7 @@ def test_a_live_run_advances(at, page, folder, problems):
         assert page.inner_text("#waiting").startswith("The first 13 models choose the rule")
         assert eg.Run.open(out).looks == []
         GATES[8].set()
-        page.wait_for_function("() => document.getElementById('verdict').textContent.includes('every moment')")
+        page.wait_for_function("() => document.getElementById('verdict').textContent.includes('anytime bound')")
         assert page.locator("#waiting").is_hidden()
         settled(page)
         page.wait_for_function("() => document.getElementById('done').textContent === '40'")
@@ -224,7 +224,7 @@ def test_a_live_run_advances(at, page, folder, problems):
         page.wait_for_selector('#run[data-state="complete"]')
         page.wait_for_function("old => document.getElementById('fig-narrowing').innerHTML !== old", arg=first)
         page.wait_for_function("() => document.getElementById('done').textContent === '80'")
-        page.wait_for_function("() => !document.getElementById('verdict').textContent.includes('every moment')")
+        page.wait_for_function("() => !document.getElementById('verdict').textContent.includes('anytime bound')")
         page.wait_for_function("() => document.getElementById('hint-method').textContent === 'declared Weighted'")
         page.wait_for_function("() => document.getElementById('words-narrowing').textContent.includes(' 67')")
         assert page.input_value("#method") == "weighted"  # what was not moved follows the plan

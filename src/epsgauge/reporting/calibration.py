@@ -24,7 +24,7 @@ class Bar:
 
     def __init__(self, method: str, console: Console) -> None:
         self.console, self.method = console, plain(method)
-        self.began, self.last = time.monotonic(), float("-inf")
+        self.began = self.last = time.monotonic()
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),

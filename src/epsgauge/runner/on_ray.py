@@ -142,7 +142,7 @@ def _connected(address: str) -> tuple[Any, bool]:
     try:
         import ray
     except ImportError:
-        raise MissingExtra("--ray needs Ray. Install it with: pip install 'epsgauge[ray]'") from None
+        raise MissingExtra("--ray needs Ray. Install it with: pip install '.[ray]' in the folder of epsgauge") from None
     if ray.is_initialized():
         return ray, False
     host = _check_listens(address)
