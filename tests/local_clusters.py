@@ -122,11 +122,12 @@ class DaskCluster:
 
 
 class RayCluster:
-    """A head that trains, too."""
+    """A head that trains, too, and further nodes with addresses of their own, which can be lost."""
 
     def __init__(self, folder, cpus=2):
         self.port = free_port(RAY_HOST)
         self.address = f"{RAY_HOST}:{self.port}"
+        self.nodes = []
         self._folder, self._cpus = Path(folder), cpus
         self._stack = ExitStack()
 
@@ -140,16 +141,29 @@ class RayCluster:
             "--include-dashboard=false",
         )
         sizes = (f"--num-cpus={self._cpus}", "--object-store-memory=80000000", f"--temp-dir={short}")
-        script = "from ray.scripts.scripts import main; main()"
-        self.head = self._stack.enter_context(
-            process("-c", script, "start", *words, *sizes, "--disable-usage-stats", log=self._folder / "ray.log")
-        )
-        log = self._folder / "ray.log"
-        until(lambda: b"Ray runtime started" in log.read_bytes() or self.head.poll() is not None, "a head starts")
-        if self.head.poll() is not None:
-            self._stack.close()
-            raise RuntimeError(f"the head ended: {log.read_text()[-2000:]}")
+        self.head = self._started("ray.log", *words, *sizes, "--disable-usage-stats")
         return self
+
+    def _started(self, name, *words):
+        log, script = self._folder / name, "from ray.scripts.scripts import main; main()"
+        node = self._stack.enter_context(process("-c", script, "start", *words, log=log))
+        until(lambda: b"Ray runtime started" in log.read_bytes() or node.poll() is not None, "a node starts")
+        if node.poll() is not None:
+            self._stack.close()
+            raise RuntimeError(f"the node ended: {log.read_text()[-2000:]}")
+        return node
+
+    def add_node(self):
+        host = f"127.0.0.{3 + len(self.nodes)}"
+        words = (f"--address={self.address}", f"--node-ip-address={host}", "--num-cpus=1", "--block")
+        self.nodes.append(self._started(f"node-{host}.log", *words, "--object-store-memory=80000000"))
+
+    def lose_node(self):
+        """A machine that vanishes with all that runs there."""
+        node = self.nodes.pop()
+        for pid in [*descendants(node.pid), node.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def __exit__(self, *error):
         self._stack.close()

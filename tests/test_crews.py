@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import cloudpickle
 import killing
 import pytest
-from local_clusters import free_port
 from command_line import refused
+from local_clusters import free_port
 from tiny_runs import plan, plan_text, small_plan
 
 import epsgauge as eg

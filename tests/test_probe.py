@@ -83,7 +83,9 @@ def test_every_bug_is_refuted(name):
     assert FOUND_BY[name] in [f.name for f in found.refuted], str(found)
 
 
-@pytest.mark.parametrize(("name", "adjacency"), [*zip(bugs.TWINS, itertools.cycle(("substitute", "add-remove")), strict=False)])
+@pytest.mark.parametrize(
+    ("name", "adjacency"), [*zip(bugs.TWINS, itertools.cycle(("substitute", "add-remove")), strict=False)]
+)
 def test_no_twin_is_refuted(name, adjacency):
     found = probed(bugs.TWINS[name](), adjacency=adjacency, claimed_eps=3.0)
     assert not found.refuted, str(found)

@@ -1,4 +1,4 @@
-"""Kill workers of a Dask or Ray cluster at random moments, restart Dask's scheduler, and compare every signal.
+"""Kill workers of a cluster at random moments, restart Dask's scheduler or lose a node of Ray, and compare signals.
 
 python tools/soak_clusters.py --on dask --kills 20
 """
@@ -24,14 +24,14 @@ from epsgauge.runner.progress import Watch
 
 
 class Kills(Watch):
-    """Kills a worker after random numbers of models, and restarts the scheduler half way, where there is one."""
+    """Kills a worker after random numbers of models. Half way, Dask's scheduler is restarted, or a node of Ray lost."""
 
     def __init__(self, cluster, n_models: int, kills: int, rng: random.Random) -> None:
         self.cluster, self.rng = cluster, rng
         self.moments = sorted(rng.sample(range(1, n_models), kills))
-        self.half = n_models // 2 if isinstance(cluster, DaskCluster) else None
+        self.half: int | None = n_models // 2
         self.killed: set[int] = set()
-        self.restarts = 0
+        self.lost = 0
 
     def finished_one(self, outcome, progress) -> None:
         if self.moments and progress.n_here >= self.moments[0]:
@@ -39,8 +39,11 @@ class Kills(Watch):
             self.killed.add(kill_one(self.cluster.victims, self.killed, self.rng))
         if self.half is not None and progress.n_here >= self.half:
             self.half = None
-            self.cluster.restart_scheduler()
-            self.restarts += 1
+            if isinstance(self.cluster, DaskCluster):
+                self.cluster.restart_scheduler()
+            else:
+                self.cluster.lose_node()
+            self.lost += 1
 
 
 def main() -> int:
@@ -57,12 +60,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as logs:
         make = DaskCluster if args.on == "dask" else RayCluster
         with make(logs) as cluster:
+            if isinstance(cluster, RayCluster):
+                cluster.add_node()
             where = eg.Dask(cluster.address) if args.on == "dask" else eg.Ray(cluster.address)
             watch = Kills(cluster, args.models, args.kills, random.Random(seed))
             run = eg.run(plan, out=Path(folder, "killed"), executor=where, watch=watch)
         eg.run(plan, out=Path(folder, "alone"), executor=InProcess())
         same = killing.rows(Path(folder, "killed")) == killing.rows(Path(folder, "alone"))
-    print(f"workers killed: {len(watch.killed)}; schedulers restarted: {watch.restarts}")
+    what = "schedulers restarted" if args.on == "dask" else "nodes lost"
+    print(f"workers killed: {len(watch.killed)}; {what}: {watch.lost}")
     print(
         f"models done: {run.n_done}; failed: {run.n_failed}; identical to a run left alone: {'yes' if same else 'NO'}"
     )

@@ -174,7 +174,9 @@ def _connected(address: str) -> Any:
     try:
         import distributed
     except ImportError:
-        raise MissingExtra("--dask needs Dask. Install it with: pip install '.[dask]' in the folder of epsgauge") from None
+        raise MissingExtra(
+            "--dask needs Dask. Install it with: pip install '.[dask]' in the folder of epsgauge"
+        ) from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # versions are compared by us

@@ -97,7 +97,9 @@ class Source:
         try:
             import pyarrow as pa
         except ImportError:
-            raise MissingExtra("this needs pyarrow. Install it with: pip install '.[parquet]' in the folder of epsgauge") from None
+            raise MissingExtra(
+                "this needs pyarrow. Install it with: pip install '.[parquet]' in the folder of epsgauge"
+            ) from None
         files = sorted((self.path or Path()).glob("*.arrow"))
         if not files:
             raise InvalidInput(
