@@ -213,6 +213,17 @@ def test_a_job_is_small_and_what_jobs_share_is_sent_once():
     assert [job.indices for job in sent] == [[i] for i in range(20)]
 
 
+def test_a_job_that_is_done_twice_counts_once():
+    crew, future = SimpleNamespace(), Future()
+    Fleet.settle(crew, future, site.Reply(pickle.dumps([1])))
+    Fleet.settle(crew, future, site.Reply(pickle.dumps([2])))
+    Fleet.settle(crew, future, JobLost())
+    assert future.result() == [1]
+    lost = Future()
+    Fleet.settle(crew, lost, JobLost(LATE))
+    assert lost.exception().why == LATE
+
+
 # addresses
 
 

@@ -67,11 +67,13 @@ class Fleet(ABC):
         self.send(Job(self.run, self._heads[key][0], indices, fresh), future)
         return future
 
-    def settle(self, future: Future[Any], reply: Reply) -> None:
-        """Let a future have what a worker replied."""
+    def settle(self, future: Future[Any], reply: Reply | Exception) -> None:
+        """Let a future have what a worker replied, or why there is no reply; the first that comes counts."""
         if future.done():
             return
-        if reply.done is not None:
+        if isinstance(reply, Exception):
+            future.set_exception(reply)
+        elif reply.done is not None:
             future.set_result(pickle.loads(reply.done))
         else:
             future.set_exception(reply.error or JobLost(reply.why))

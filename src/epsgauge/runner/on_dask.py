@@ -136,12 +136,8 @@ class _DaskCrew(Fleet):
             replies = self._replies(batch)
             for sent, reply in zip(batch, replies, strict=True):
                 future = self._flying.pop(sent, None)
-                if future is None:
-                    continue
-                if isinstance(reply, Reply):
+                if future is not None:
                     self.settle(future, reply)
-                else:
-                    future.set_exception(reply)
 
     def _replies(self, batch: list[Any]) -> list[Reply | Exception]:
         if all(sent.status == "finished" for sent in batch):

@@ -97,11 +97,8 @@ class _RayCrew(Fleet):
                 self._fail(EpsgaugeError(f"the Ray cluster is gone ({type(error).__name__}). What is done is kept."))
                 return
             for sent in done:
-                reply, future = self._reply(sent), self._flying.pop(sent)
-                if isinstance(reply, Reply):
-                    self.settle(future, reply)
-                else:
-                    future.set_exception(reply)
+                reply = self._reply(sent)
+                self.settle(self._flying.pop(sent), reply)
 
     def _fail(self, error: Exception) -> None:
         for future in self._flying.values():

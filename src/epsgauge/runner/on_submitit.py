@@ -80,11 +80,8 @@ class _SubmititCrew(Fleet):
             for sent in list(self._flying):
                 if not sent.done():
                     continue
-                future, reply = self._flying.pop(sent), _reply(sent)
-                if isinstance(reply, Reply):
-                    self.settle(future, reply)
-                else:
-                    future.set_exception(reply)
+                reply = _reply(sent)
+                self.settle(self._flying.pop(sent), reply)
 
     def leave(self, *, at_once: bool) -> None:
         self._here.leave(at_once=at_once)
