@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests docs notebook pages browser figures oracle benchmark soak faults proofs zoo clean
+.PHONY: demo test lint types imports tests docs notebook pages pictures browser figures oracle benchmark soak faults proofs zoo clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
@@ -45,6 +45,12 @@ pages: $(VENV)/installed
 	$(BIN)/python tools/gallery.py
 	$(BIN)/python tools/json_page.py
 	$(BIN)/python tools/notebooks.py --write
+
+# The pictures of README and docs and the demo's figures; needs a browser. Run `make pages` after it
+pictures: $(VENV)/installed
+	$(BIN)/epsgauge demo --out build/demo
+	$(BIN)/python tools/pictures.py --demo build/demo
+	$(BIN)/python tools/pictures.py
 
 # A browser for the tests of report and viewer, which skip without one
 browser:

@@ -1,5 +1,6 @@
 """The front door: sample reports, glossary and workflow are what the code says now."""
 
+import json
 import re
 from pathlib import Path
 
@@ -80,3 +81,39 @@ def test_charts_are_methods_of_what_they_show():
     assert repr(post.plot).startswith("<charts: ")
     with pytest.raises(AttributeError, match="a chart is one of ruler, density, bars, contours, but got 'pie'"):
         post.plot.pie()
+
+
+@pytest.fixture(scope="module")
+def pictures(gallery):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "tools")
+        import pictures
+
+        yield pictures
+
+
+STALE = "stale. Run: make pictures"
+
+
+def test_the_pictures_show_what_the_pages_show_now(pictures, audits, tmp_path):
+    made = json.loads(pictures.MADE.read_text(encoding="utf-8"))
+    page = eg.report(audits[pictures.SHOWN], out=tmp_path / "report.html").read_text(encoding="utf-8")
+    assert made["report"] == pictures.of_report(page), f"report.png is {STALE}"
+    assert made["viewer"] == pictures.of_viewer(), f"viewer.png is {STALE}"
+
+
+def test_a_picture_is_stale_once_words_or_colours_change(pictures, audits, tmp_path):
+    page = eg.report(audits[pictures.SHOWN], out=tmp_path / "report.html").read_text(encoding="utf-8")
+    now = pictures.of_report(page)
+    assert now != pictures.of_report(page.replace("Do not release", "Never release"))
+    assert now != pictures.of_report(page.replace(":root{", ":root{--extra:1;"))
+    assert now == pictures.of_report(page.replace('x="', 'x="1'))  # which is the machine's
+
+
+def test_the_readme_shows_what_the_demo_found(pictures):
+    """Its plans are those of the record, and text and drawing are what they are printed as now."""
+    made = json.loads(pictures.MADE.read_text(encoding="utf-8"))
+    assert made["demo"]["plans"] == pictures.of_demo(), f"the demo's figures are {STALE}"
+    found = pictures.recorded()
+    assert pictures.DEMO.findall(pictures.README.read_text(encoding="utf-8")) == [pictures.demo_text(found)], STALE
+    assert (pictures.FOLDER / "demo.svg").read_text(encoding="utf-8") == pictures.demo_drawing(found), STALE
