@@ -34,6 +34,7 @@ PUBLIC = [
     "SplitPairs",
     "Submitit",
     "Tally",
+    "assert_private",
     "audit",
     "cohorts",
     "compare",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from epsgauge.auditing.cohorts import cohorts
     from epsgauge.auditing.compare import compare
     from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
+    from epsgauge.integrations.assertion import assert_private
     from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
     from epsgauge.methods.intervals import intervals
     from epsgauge.methods.method import Method
@@ -64,6 +65,7 @@ _HOME = {
     "SplitPairs": "epsgauge.scores.rules",
     "Submitit": "epsgauge.runner.on_submitit",
     "Tally": "epsgauge.stats.tally",
+    "assert_private": "epsgauge.integrations.assertion",
     "audit": "epsgauge.auditing.audit",
     "cohorts": "epsgauge.auditing.cohorts",
     "compare": "epsgauge.auditing.compare",
@@ -108,6 +110,7 @@ __all__ = [
     "SplitPairs",
     "Submitit",
     "Tally",
+    "assert_private",
     "audit",
     "cohorts",
     "compare",

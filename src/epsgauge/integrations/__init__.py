@@ -1,0 +1,1 @@
+"""Where people already work: pytest, Lightning, Hugging Face, MLflow."""
