@@ -1,0 +1,37 @@
+"""Callbacks for the Trainer of Hugging Face: a watch of the training, and the scores of canaries when it ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from epsgauge.errors import MissingExtra
+from epsgauge.integrations.hooks import CanaryScores, Losses, attach
+from epsgauge.trainers.watch import Watch
+
+try:
+    from transformers import TrainerCallback
+except ImportError:
+    raise MissingExtra("these callbacks need transformers. Install it with: pip install transformers") from None
+
+
+class WatchCallback(TrainerCallback):  # type: ignore[misc]  # of a library that is not followed
+    """Shows every step of a private training to `watch`: `Trainer(..., callbacks=[WatchCallback(watch)])`."""
+
+    def __init__(self, watch: Watch | None, model: Any = None) -> None:
+        self.watch, self.model = watch, model
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        if self.watch is not None:
+            attach(more["optimizer"], self.watch, self.model)
+
+
+class CanaryScoresCallback(TrainerCallback):  # type: ignore[misc]  # of a library that is not followed
+    """Writes the scores of canaries to `out` when the training ends; `losses` is given the model."""
+
+    def __init__(self, ids: Sequence[str], losses: Losses, out: str | os.PathLike[str]) -> None:
+        self.scores = CanaryScores(ids, losses, out)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        self.scores.write(more["model"])
