@@ -36,6 +36,7 @@ PUBLIC = [
     "Tally",
     "assert_private",
     "audit",
+    "card",
     "cohorts",
     "compare",
     "declare",

@@ -14,7 +14,7 @@ from tiny_runs import TEXT, plan, played
 import epsgauge as eg
 from epsgauge import plain
 from epsgauge.games.seeds import Branch, training_seed
-from epsgauge.reporting.markdown import _text
+from epsgauge.reporting import markdown
 from epsgauge.reporting.progress import Bar
 from epsgauge.reporting.report import written
 from epsgauge.runner.progress import Progress
@@ -149,7 +149,7 @@ def test_errors_are_of_one_command(tmp_path):
     ],
 )
 def test_a_name_makes_nothing_in_markdown(live):
-    text = _text(live)
+    text = markdown.line(live)
     for made in (r"\]\(", r"\]\[", r"\]:", "<", r"(?<!\\)\|", "(?<!\\\\)`", r"@\w", "\n", r"(?<!&)(?<!\\)#"):
         assert not re.search(made, text), (made, text)
 

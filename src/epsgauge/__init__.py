@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from epsgauge.probing.intrinsic import Intrinsic, intrinsic
     from epsgauge.probing.probe import probe
     from epsgauge.probing.result import Probe
+    from epsgauge.reporting.card import card
     from epsgauge.reporting.report import report
     from epsgauge.runner.merge import merge
     from epsgauge.runner.on_dask import Dask
@@ -67,6 +68,7 @@ _HOME = {
     "Tally": "epsgauge.stats.tally",
     "assert_private": "epsgauge.integrations.assertion",
     "audit": "epsgauge.auditing.audit",
+    "card": "epsgauge.reporting.card",
     "cohorts": "epsgauge.auditing.cohorts",
     "compare": "epsgauge.auditing.compare",
     "declare": "epsgauge.auditing.beforehand",
@@ -112,6 +114,7 @@ __all__ = [
     "Tally",
     "assert_private",
     "audit",
+    "card",
     "cohorts",
     "compare",
     "declare",

@@ -15,6 +15,7 @@ from epsgauge import __version__
 from epsgauge.cli import reproduce, streams
 from epsgauge.cli.audit import audit
 from epsgauge.cli.calibrate import calibrate
+from epsgauge.cli.card import card
 from epsgauge.cli.check import check
 from epsgauge.cli.compare import compare
 from epsgauge.cli.declare import declare
@@ -57,6 +58,7 @@ GROUPS = (
     verify,
     audit,
     report,
+    card,
     compare,
     view,
     export,

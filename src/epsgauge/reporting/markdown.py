@@ -21,20 +21,20 @@ APART = "&#8203;"
 
 def markdown(page: Page) -> str:
     """Names that hold Markdown or HTML stay text."""
-    parts = [f"# {_text(page.title)}: {_text(page.name)}", _text(" · ".join(page.about))]
-    parts.append(f"**{_text(page.answer.sentence)}**")
+    parts = [f"# {line(page.title)}: {line(page.name)}", line(" · ".join(page.about))]
+    parts.append(f"**{line(page.answer.sentence)}**")
     if page.decision is not None:
-        parts += [_text(page.decision.meaning), _steps(page.decision.steps)]
-    parts.append(_text(page.answer.rest))
+        parts += [line(page.decision.meaning), _steps(page.decision.steps)]
+    parts.append(line(page.answer.rest))
     if page.numbers:
-        parts.append(_table(("", "", ""), [(n.label, n.value, n.note) for n in page.numbers]))
+        parts.append(table(("", "", ""), [(n.label, n.value, n.note) for n in page.numbers]))
     if page.beside:
-        parts.append(_table(("Run", *page.columns), [(run.label, *run.cells) for run in page.beside]))
+        parts.append(table(("Run", *page.columns), [(run.label, *run.cells) for run in page.beside]))
         parts.append(_list(f"{run.label}: {run.answer.sentence} {run.answer.rest}" for run in page.beside))
     if page.probe is not None:
         rows = [(f.name, f.result, f.sentence) for f in page.probe.findings]
-        parts += ["## Probe", _text(page.probe.sentence), _table(("Finding", "Result", "What was seen"), rows)]
-        parts.append(_text(UNSEEN))
+        parts += ["## Probe", line(page.probe.sentence), table(("Finding", "Result", "What was seen"), rows)]
+        parts.append(line(UNSEEN))
     if page.methods is not None:
         parts += ["## Intervals", *_methods(page)]
     if page.tallies:
@@ -42,8 +42,8 @@ def markdown(page: Page) -> str:
     if page.facts:
         parts += ["## Attack", _list(f"{label}: {text}" for label, text in page.facts)]
     if page.cohorts is not None:
-        parts += ["## Groups", *(_text(sentence) for sentence in page.cohorts.said)]
-        parts.append(_table(page.cohorts.columns, page.cohorts.rows))
+        parts += ["## Groups", *(line(sentence) for sentence in page.cohorts.said)]
+        parts.append(table(page.cohorts.columns, page.cohorts.rows))
     parts += ["## Warnings", _list(page.warnings) if page.warnings else "None."]
     parts += ["## What was run", _fenced("\n".join(page.ran["commands"]), "bash")]
     run = page.ran.get("run")
@@ -54,7 +54,7 @@ def markdown(page: Page) -> str:
         parts.append(_fenced(to_toml(page.settings), "toml"))
     for each in runs:
         parts += [
-            f"### {_text(plain(each['plan']['name']))}",
+            f"### {line(plain(each['plan']['name']))}",
             _list(_run(each)),
             _fenced(to_toml(each["plan"]), "toml"),
         ]
@@ -65,7 +65,7 @@ def markdown(page: Page) -> str:
 
 def _steps(steps: Sequence[Step]) -> str:
     """Next steps, the most useful first."""
-    said = (f"{_text(s.text)} `{plain(s.command).replace('`', '')}`" if s.command else _text(s.text) for s in steps)
+    said = (f"{line(s.text)} `{plain(s.command).replace('`', '')}`" if s.command else line(s.text) for s in steps)
     return "\n".join(f"{number}. {text}" for number, text in enumerate(said, 1))
 
 
@@ -73,14 +73,14 @@ def _methods(page: Page) -> list[str]:
     methods = page.methods
     if methods is None:
         return []
-    rows = [(line.label, line.interval, line.promise, line.assumes, line.note) for line in methods.lines]
-    table = _table(("Method", f"{methods.level} interval", "Promise", "Assumes", "Note"), rows)
-    return [table, _list(f"{word}: {text}" for word, text in (*methods.meanings, *methods.assumptions))]
+    rows = [(each.label, each.interval, each.promise, each.assumes, each.note) for each in methods.lines]
+    intervals = table(("Method", f"{methods.level} interval", "Promise", "Assumes", "Note"), rows)
+    return [intervals, _list(f"{word}: {text}" for word, text in (*methods.meanings, *methods.assumptions))]
 
 
 def _tallies(page: Page) -> str:
     rows = [(c.title, *(str(int(getattr(c.tally, cell))) for cell in CELLS), c.fnr, c.fpr) for c in page.tallies]
-    return _table(("", "TP", "TN", "FP", "FN", "FNR", "FPR"), rows)
+    return table(("", "TP", "TN", "FP", "FN", "FNR", "FPR"), rows)
 
 
 def _promised(accountant: dict[str, Any]) -> list[str]:
@@ -117,13 +117,14 @@ def _run(run: dict[str, Any]) -> list[str]:
     ]
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *([_text(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Names of columns, and rows of texts, which stay text."""
+    lines = [head, ["---"] * len(head), *([line(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _list(items: Iterable[str]) -> str:
-    return "\n".join(f"- {_text(item)}" for item in items)
+    return "\n".join(f"- {line(item)}" for item in items)
 
 
 def _fenced(text: str, language: str) -> str:
@@ -133,7 +134,7 @@ def _fenced(text: str, language: str) -> str:
     return f"{fence}{language}\n{quiet(text).rstrip()}\n{fence}"
 
 
-def _text(text: str) -> str:
+def line(text: str) -> str:
     """One line of letters: no HTML, link, mention, emphasis, formula, cell of a table, nor heading or list."""
     safe = escape(" ".join(plain(text, SENTENCE).split()), quote=False)
     safe = re.sub(r"[\\`*_~|#$]", r"\\\g<0>", safe)
