@@ -103,13 +103,14 @@ def test_bad_losses_and_a_missing_folder_are_said(tmp_path):
         CanaryScores(["a", "b"], lambda model: [1.0], tmp_path / "scores.csv").write(None)
 
 
-def test_an_audit_is_logged_to_mlflow(tmp_path):
+def test_an_audit_is_logged_to_mlflow(tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
     from epsgauge.integrations.mlflow import log_audit
 
     rng = np.random.default_rng(0)
     scores = eg.Scores.from_in_out(rng.normal(1, 1, 300), rng.normal(0, 1, 300), adjacency="add-remove")
-    audit = eg.audit(scores, delta=1e-5, claimed_eps=4.0, claimed_delta=1e-5)
+    audit = eg.audit(scores, delta=1e-5, claimed_eps=4.0, claimed_delta=1e-5, claimed_adjacency="add-remove")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # mlflow-skinny has no database
     mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
     with mlflow.start_run() as run:
         log_audit(audit)
