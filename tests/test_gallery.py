@@ -52,20 +52,6 @@ def test_the_glossary_has_twenty_words():
     assert len(words) == len(set(words)) == 20
 
 
-def test_the_workflow_uses_options_that_exist():
-    text = (ROOT / "examples/ci/epsgauge.yml").read_text(encoding="utf-8")
-    commands = re.findall(r"run: epsgauge (\w+)(.*)", text)
-    assert [name for name, _ in commands] == ["check", "run", "audit", "report"]
-    from typer.main import get_command
-
-    from epsgauge.cli.main import app
-
-    known = get_command(app).commands
-    for name, words in commands:
-        options = {option for parameter in known[name].params for option in parameter.opts}
-        assert set(re.findall(r"(?<!\S)--?[\w-]+", words)) <= options
-
-
 def test_installation_lines_name_what_exists():
     """Until the package is published, a name on an index would be somebody else's."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md"), *(ROOT / "src").rglob("*.py")]
