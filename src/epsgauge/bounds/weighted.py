@@ -272,8 +272,14 @@ def _fewest(wrong: float, pivotal: float) -> int:
     Of m other guesses the number of wrong ones has no single value that is more likely than the mode of a binomial.
     Averaged over m from 0 to the number of guesses less one; for large m by its value at the next smaller m computed.
     """
-    m = np.unique(np.concatenate([np.arange(64.0), np.floor(np.geomspace(64.0, 1e7, 400))]))
-    mode = np.exp(log_mass(np.floor((m + 1.0) * wrong), m, wrong))
-    total = np.cumsum(np.append(0.0, mode[:-1] * np.diff(m)))  # over all smaller numbers than m
+    m, total = _modes(wrong)
     enough = np.flatnonzero((total <= pivotal * m) & (m > 0))
     return int(m[enough[0]]) if len(enough) else 10**9
+
+
+@lru_cache(maxsize=1024)
+def _modes(wrong: float) -> tuple[Floats, Floats]:
+    """Numbers m, and for each the sum of the modes of all smaller numbers; the ε are those of the grid."""
+    m = np.unique(np.concatenate([np.arange(64.0), np.floor(np.geomspace(64.0, 1e7, 400))]))
+    mode = np.exp(log_mass(np.floor((m + 1.0) * wrong), m, wrong))
+    return m, np.cumsum(np.append(0.0, mode[:-1] * np.diff(m)))
