@@ -120,8 +120,18 @@ class _Mixture:
 
     def draw(self, rng: np.random.Generator, into: Ints) -> None:
         """Sets of wrong guesses."""
-        k = np.searchsorted(np.cumsum(np.exp(self.log_prior)), rng.random(len(into))).clip(max=len(self.log_prior) - 1)
-        into[:, self.at] = rng.binomial(self.n, 1.0 - self.right[k])
+        k = np.searchsorted(self._ends, rng.random(len(into)))
+        into[:, self.at] = rng.binomial(self.n, self._chances[np.minimum(k, len(self._chances) - 1)])
+
+    @cached_property
+    def _ends(self) -> Floats:
+        """Shapes one after the other, each as wide as it is likely."""
+        return np.cumsum(np.exp(self.log_prior))
+
+    @cached_property
+    def _chances(self) -> Floats:
+        """Of wrong guesses: shape by class."""
+        return 1.0 - self.right
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,9 +227,9 @@ def _right(guesses: Classed, prior: Prior, joined: Callable[[NDArray[Any]], NDAr
 
 def log_sum(terms: Floats) -> Floats:
     """log of the sum of exp(terms) along the last axis."""
-    top = terms.max(axis=-1)
+    top = np.maximum.reduce(terms, axis=-1)
     below = terms - top[..., None]
-    out: Floats = top + np.log(np.exp(below, out=below).sum(axis=-1))
+    out: Floats = top + np.log(np.add.reduce(np.exp(below, out=below), axis=-1))
     return out
 
 
