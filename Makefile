@@ -5,17 +5,15 @@ BIN := $(VENV)/bin
 # one thread a process: the work is parallel by process
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
-# what Python and pytest compile is kept for the next process, of which tests start hundreds
-unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types imports compiled tests docs notebook pages browser figures oracle benchmark soak faults proofs zoo clean
+.PHONY: demo test lint types imports tests docs notebook pages browser figures oracle benchmark soak faults proofs zoo clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
 
 # Steps with one process run two at a time, the longest first; then the tests have all cores.
 test: $(VENV)/installed
-	$(MAKE) --jobs 2 types compiled lint imports docs notebook
+	$(MAKE) --jobs 2 types lint imports docs notebook
 	$(MAKE) tests
 
 lint: $(VENV)/installed
@@ -28,13 +26,10 @@ types: $(VENV)/installed
 imports: $(VENV)/installed
 	$(BIN)/lint-imports
 
-# What tests import is compiled once, and not by each process of them; the tests say what cannot be imported
-compiled: $(VENV)/installed
-	$(BIN)/python -m compileall -q src tests zoo faults
-	$(BIN)/python -m pytest --collect-only -q > /dev/null || true
-
-# One process more than there are cores, as some wait for what they started; each has a file at a time
+# Tests start hundreds of processes: what they import is compiled once. One process more than there are cores, as some
+# wait for what they started; each has a file at a time, the longest ones first (tests/conftest.py)
 tests: $(VENV)/installed
+	$(BIN)/python -m compileall -q src tests zoo faults
 	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile --no-loadscope-reorder
 
 # The documentation as a site in build/docs; a warning is an error, also one of a page that an earlier build has read
