@@ -11,9 +11,9 @@ export OPENBLAS_NUM_THREADS := 1
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
 
-# Steps with one process run two at a time; then the tests have all cores.
+# Steps with one process run two at a time, the longest first; then the tests have all cores.
 test: $(VENV)/installed
-	$(MAKE) --jobs 2 lint types imports docs notebook
+	$(MAKE) --jobs 2 types lint imports docs notebook
 	$(MAKE) tests
 
 lint: $(VENV)/installed
@@ -26,10 +26,11 @@ types: $(VENV)/installed
 imports: $(VENV)/installed
 	$(BIN)/lint-imports
 
-# Tests start hundreds of processes: what they import is compiled once
+# Tests start hundreds of processes: what they import is compiled once. One process more than there are cores, as some
+# wait for what they started; each has a file at a time, the longest ones first (tests/conftest.py)
 tests: $(VENV)/installed
 	$(BIN)/python -m compileall -q src tests zoo faults
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile --no-loadscope-reorder
 
 # The documentation as a site in build/docs; a warning is an error, also one of a page that an earlier build has read
 docs: $(VENV)/installed

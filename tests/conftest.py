@@ -15,6 +15,12 @@ settings.load_profile("epsgauge")
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 REQUIRED = os.environ.get("EPSGAUGE_BROWSER") == "required"
+# Files that take longest come first, so that none is left for one process at the end.
+LONGEST = ("test_clusters", "test_probe", "test_recorded", "test_cli_start", "test_cli_ends", "test_audit")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -80,9 +80,9 @@ def test_the_demo_resumes_and_shows_its_result(tmp_path, monkeypatch):
 
     def small(path):
         plan = read(path)
-        few = {"control_models": 8, **({"rehearsal_models": 20} if plan.game.auto else {})}
+        few = {"control_models": 4, **({"rehearsal_models": 10} if plan.game.auto else {})}
         game = plan.game.model_copy(update=few)
-        return plan.changed(n_models=60, game=game, audit={**plan.audit.model_dump(), "fit_models": 20})
+        return plan.changed(n_models=30, game=game, audit={**plan.audit.model_dump(), "fit_models": 10})
 
     def here(plan, out, **_):
         return eg.run(plan, out=out, executor=InProcess())

@@ -204,10 +204,10 @@ class EmptyIsNan(bugs.Correct):
 
 def test_batches_without_records():
     """Where they can come, they must be steps like others."""
-    assert [f.name for f in probed(SkipsEmpty(batch=20)).refuted] == ["empty batches"]
+    assert [f.name for f in probed(SkipsEmpty(batch=20, epochs=2)).refuted] == ["empty batches"]
     assert "5.3e-22" in result_of(probed(SkipsEmpty()), "empty batches").sentence  # never, in practice
     assert result_of(probed(FailsOnEmpty()), "empty batches").result == "not tested"
-    assert "NaN" in result_of(probed(EmptyIsNan(batch=20)), "empty batches").sentence
+    assert "NaN" in result_of(probed(EmptyIsNan(batch=20, epochs=2)), "empty batches").sentence
 
 
 def test_the_finding_says_which_part_of_a_model_holds_data():

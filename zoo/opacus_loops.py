@@ -106,7 +106,7 @@ class Memory(Flat):
     """Opacus, batches are cut into pieces by BatchMemoryManager"""
 
     def epoch(self, model, optimizer, criterion, loader):
-        with BatchMemoryManager(data_loader=loader, max_physical_batch_size=16, optimizer=optimizer) as pieces:
+        with BatchMemoryManager(data_loader=loader, max_physical_batch_size=32, optimizer=optimizer) as pieces:
             super().epoch(model, optimizer, criterion, pieces)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -97,9 +98,9 @@ class _Tail:
 
     def __init__(self, guesses: Guesses, eps: float) -> None:
         self.right, self.number, self.eps = float(guesses.n_right), float(guesses.n_guesses), eps
-        self.f = float(self.at_least(np.array([self.right]))[0])
+        self.f = float(self.at_least(self.right))
 
-    def at_least(self, v: Floats) -> Floats:
+    def at_least(self, v: Floats | float) -> Floats:
         """Pr[W ≥ v], from the chance of a wrong guess, which keeps its digits at large ε."""
         inside = np.maximum(v, 1.0)
         tail = special.betaincc(self.number - inside + 1.0, inside, special.expit(-self.eps))
@@ -126,13 +127,18 @@ class _Tail:
         wrong, each = self.number - self.right, math.log1p(math.exp(-self.eps))
         if self.f < 1e-290:  # the geometric series that bounds f(v) / Pr[W = v]
             return 1.0 / (self.right * (1.0 - math.exp(self.eps) * wrong / (self.right + 1.0)))
-        norm = float(beta.log_norm(np.array([self.right]), np.array([wrong + 1.0]))[0])
-        log_mass = norm - self.number * each - wrong * self.eps  # of v Pr[W = v]
+        log_mass = _log_norm(self.right, wrong + 1.0) - self.number * each - wrong * self.eps  # of v Pr[W = v]
         return math.exp(min(math.log(self.f) - log_mass, 700.0))
 
     def tight(self) -> float:
         """f(v)(1 − f(v)) / (v Pr[W = v]), which is never above the chance of a wrong guess."""
         return min(self.hazard() * (1.0 - self.f), float(special.expit(-self.eps)))
+
+
+@lru_cache(maxsize=256)
+def _log_norm(a: float, b: float) -> float:
+    """−log B(a, b): the same at every ε."""
+    return float(beta.log_norm(np.array([a]), np.array([b]))[0])
 
 
 def _largest_refuted(p: Callable[[float], float], guesses: Guesses, alpha: float) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 
 from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
-from epsgauge.stats.binomial import log_mass
 
 # Mass below this at either end of a distribution is not followed; it counts as having reached a goal.
 TINY = 1e-17
@@ -25,15 +24,19 @@ def reached(sizes: Ints, goals: Ints, eps: float) -> float:
     0.25
     """
     wrong = float(special.expit(-eps))
+    up = np.arange(float(np.diff(sizes, prepend=0).max()) + 1.0)
+    ways, log_wrong, log_right = special.gammaln(up + 1.0), special.xlogy(up, wrong), special.xlog1py(up, -wrong)
     alive, fewest = np.ones(1), 0  # the probability of each count that has reached none, and the first of these counts
     out, before = 0.0, 0
     for size, goal in zip(sizes.tolist(), goals.tolist(), strict=True):
         steps, before = size - before, size
-        right = np.arange(steps + 1.0)
-        mass, dropped, first = _without_tails(np.exp(log_mass(steps - right, steps, wrong)))
+        # 0, 1, … right ones, by the tables of all logarithms
+        those, others = slice(steps + 1), slice(steps, None, -1)
+        log_mass = ways[steps] - ways[others] - ways[those] + log_wrong[others] + log_right[those]
+        mass, dropped, first = _without_tails(np.exp(log_mass))
         alive, fewest, out = np.convolve(alive, mass), fewest + first, out + dropped
         over = max(goal - fewest, 0)
-        out += float(alive[over:].sum())
+        out += float(np.add.reduce(alive[over:]))
         alive, dropped, first = _without_tails(alive[:over])
         fewest, out = fewest + first, out + dropped
         if not alive.size:
@@ -56,8 +59,10 @@ def influence(size: int, eps: float) -> float:
 
 def _without_tails(mass: Floats) -> tuple[Floats, float, int]:
     """The middle of a distribution, the mass that was left out on both sides, and how many counts below it."""
-    kept = np.flatnonzero(mass > TINY)
-    if not kept.size:
+    if mass.size and mass[0] > TINY and mass[-1] > TINY:
+        return mass, 0.0, 0
+    kept = mass > TINY
+    if not kept.any():
         return mass[:0], float(mass.sum()), 0
-    first, end = int(kept[0]), int(kept[-1]) + 1
-    return mass[first:end], float(mass[:first].sum() + mass[end:].sum()), first
+    first, end = int(kept.argmax()), len(mass) - int(kept[::-1].argmax())
+    return mass[first:end], float(np.add.reduce(mass[:first]) + np.add.reduce(mass[end:])), first

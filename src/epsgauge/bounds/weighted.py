@@ -120,8 +120,18 @@ class _Mixture:
 
     def draw(self, rng: np.random.Generator, into: Ints) -> None:
         """Sets of wrong guesses."""
-        k = np.searchsorted(np.cumsum(np.exp(self.log_prior)), rng.random(len(into))).clip(max=len(self.log_prior) - 1)
-        into[:, self.at] = rng.binomial(self.n, 1.0 - self.right[k])
+        k = np.searchsorted(self._ends, rng.random(len(into)))
+        into[:, self.at] = rng.binomial(self.n, self._chances[np.minimum(k, len(self._chances) - 1)])
+
+    @cached_property
+    def _ends(self) -> Floats:
+        """Shapes one after the other, each as wide as it is likely."""
+        return np.cumsum(np.exp(self.log_prior))
+
+    @cached_property
+    def _chances(self) -> Floats:
+        """Of wrong guesses: shape by class."""
+        return 1.0 - self.right
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,9 +227,9 @@ def _right(guesses: Classed, prior: Prior, joined: Callable[[NDArray[Any]], NDAr
 
 def log_sum(terms: Floats) -> Floats:
     """log of the sum of exp(terms) along the last axis."""
-    top = terms.max(axis=-1)
+    top = np.maximum.reduce(terms, axis=-1)
     below = terms - top[..., None]
-    out: Floats = top + np.log(np.exp(below, out=below).sum(axis=-1))
+    out: Floats = top + np.log(np.add.reduce(np.exp(below, out=below), axis=-1))
     return out
 
 
@@ -272,8 +282,14 @@ def _fewest(wrong: float, pivotal: float) -> int:
     Of m other guesses the number of wrong ones has no single value that is more likely than the mode of a binomial.
     Averaged over m from 0 to the number of guesses less one; for large m by its value at the next smaller m computed.
     """
-    m = np.unique(np.concatenate([np.arange(64.0), np.floor(np.geomspace(64.0, 1e7, 400))]))
-    mode = np.exp(log_mass(np.floor((m + 1.0) * wrong), m, wrong))
-    total = np.cumsum(np.append(0.0, mode[:-1] * np.diff(m)))  # over all smaller numbers than m
+    m, total = _modes(wrong)
     enough = np.flatnonzero((total <= pivotal * m) & (m > 0))
     return int(m[enough[0]]) if len(enough) else 10**9
+
+
+@lru_cache(maxsize=1024)
+def _modes(wrong: float) -> tuple[Floats, Floats]:
+    """Numbers m, and for each the sum of the modes of all smaller numbers; the ε are those of the grid."""
+    m = np.unique(np.concatenate([np.arange(64.0), np.floor(np.geomspace(64.0, 1e7, 400))]))
+    mode = np.exp(log_mass(np.floor((m + 1.0) * wrong), m, wrong))
+    return m, np.cumsum(np.append(0.0, mode[:-1] * np.diff(m)))

@@ -8,7 +8,7 @@ import random
 import sys
 from array import array
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from epsgauge.trainers.watch import Watch
 Update = NDArray[np.float32]
 # Numbers that are kept of the updates of one training.
 MOST = 2**25
+# Updates of at most so many numbers have a script that is kept for the next replay.
+SMALL = 2**14
 
 
 class Enough(BaseException):
@@ -82,10 +84,17 @@ class Recorder(Watch):
     def _scripted(self, size: int) -> Floats:
         if self._walk == 0:
             return np.zeros(size)
-        return np.random.default_rng(self.n_steps).normal(0.0, self._walk, size)
+        script = _script if size <= SMALL else _script.__wrapped__
+        return script(self.n_steps, self._walk, size)
 
     def _found(self) -> dict[str, Floats]:
         return {}
+
+
+@lru_cache(maxsize=256)
+def _script(step: int, walk: float, size: int) -> Floats:
+    """Where a step moves the model: the same in every replay."""
+    return np.random.default_rng(step).normal(0.0, walk, size)
 
 
 def _state() -> bytes:

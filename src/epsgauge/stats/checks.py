@@ -51,8 +51,8 @@ def masked(value: object) -> bool:
 
 def numbers(name: str, value: ArrayLike) -> Floats:
     """`value` as an array of floats without NaN."""
-    if type(value) is float and value == value:  # the usual case, at once
-        return np.array(value)
+    if (type(value) is float and value == value) or (type(value) is int and abs(value) < MAX_COUNT):  # usual, at once
+        return np.array(value, dtype=np.float64)
     array = floats(name, value)
     if np.isnan(array).any():
         raise InvalidInput(f"{name} must not be NaN, but got {_show(value, np.isnan(array))}.")
@@ -94,6 +94,8 @@ def eps(value: ArrayLike, name: str = "eps") -> Floats:
 
 def positive(name: str, value: float) -> float:
     """One finite number above 0."""
+    if type(value) is float and 0.0 < value < np.inf:  # the usual case, at once
+        return value
     array = eps(value, name)
     number = one(name, array)
     within(name, value, "above 0", np.asarray(array > 0))

@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -110,6 +111,12 @@ def as_trainer(thing: Any, name: str) -> Trainer | Observer:
 
 def takes(function: Any, keyword: str) -> bool:
     """Whether a function can be called with this keyword."""
+    plain = getattr(function, "__func__", function)  # of a method: the same for every copy of a trainer
+    return _takes(plain, keyword) if inspect.isfunction(plain) else _takes.__wrapped__(function, keyword)
+
+
+@lru_cache(maxsize=256)
+def _takes(function: Any, keyword: str) -> bool:
     parameters = inspect.signature(function).parameters.values()
     return any(p.name == keyword or p.kind is p.VAR_KEYWORD for p in parameters)
 
