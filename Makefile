@@ -26,11 +26,11 @@ types: $(VENV)/installed
 imports: $(VENV)/installed
 	$(BIN)/lint-imports
 
-# Tests start hundreds of processes: what they import is compiled once. One process more than there are cores, as some
-# wait for what they started; each has a file at a time, the longest ones first (tests/conftest.py)
+# Tests start hundreds of processes: what they import is compiled once. Each process of pytest has a file at a time, the
+# longest ones first (tests/conftest.py)
 tests: $(VENV)/installed
 	$(BIN)/python -m compileall -q src tests zoo faults
-	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # The documentation as a site in build/docs; a warning is an error, also one of a page that an earlier build has read
 docs: $(VENV)/installed
