@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests docs notebook pages pictures browser figures oracle benchmark soak faults proofs zoo clean
+.PHONY: demo test lint types imports tests long docs notebook pages pictures browser figures oracle benchmark soak faults proofs zoo clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
@@ -31,6 +31,10 @@ imports: $(VENV)/installed
 tests: $(VENV)/installed
 	$(BIN)/python -m compileall -q src tests zoo faults
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+# Tests that repeat at length what shorter ones show
+long: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto -m long tests
 
 # The documentation as a site in build/docs; a warning is an error, also one of a page that an earlier build has read
 docs: $(VENV)/installed

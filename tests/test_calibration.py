@@ -101,7 +101,7 @@ def test_exact_shares_are_sums_over_all_outcomes():
     assert enumerated(bounder, small).above(1.0).value == pytest.approx(total, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", ["clopper-pearson", "pooled", "anytime"])
+@pytest.mark.parametrize("method", ["clopper-pearson", pytest.param("pooled", marks=pytest.mark.long), "anytime"])
 def test_guaranteed_methods_pass_exactly(method):
     found = calibrate(method, exact=True)
     assert found.passed

@@ -26,10 +26,31 @@ def differences(found, expected, path=""):
     return [] if found == expected else [(path, found, expected)]
 
 
-@pytest.mark.parametrize(("name", "result"), [pytest.param(n, r, id=n) for n, r in cases.results()])
+# Cases that take seconds, and whose path another case goes too.
+LONG = (
+    "calibrate bayes exactly",
+    "calibrate pooled exactly",
+    "dealt.csv bits=dealt claimed_mu=0.3 claimed_adjacency=substitute",
+    "four.csv claimed_mu=0.3 claimed_adjacency=substitute",
+    "four.csv verdict_method=simultaneous claimed_eps=0.3 claimed_delta=1e-05 claimed_adjacency=substitute",
+    "one.csv verdict_method=simultaneous claimed_eps=0.3 claimed_delta=1e-05 claimed_adjacency=substitute",
+    "pairs-failed claimed_mu=0.3 claimed_adjacency=substitute",
+    "pairs-failed verdict_method=simultaneous",
+)
+
+
+def marks(name):
+    return pytest.mark.long if name in LONG else ()
+
+
+@pytest.mark.parametrize(("name", "result"), [pytest.param(n, r, id=n, marks=marks(n)) for n, r in cases.results()])
 def test_what_it_says_is_what_was_recorded(name, result):
     assert differences(cases.said(result), RECORDED[name]) == []
 
 
 def test_every_recorded_case_is_still_played():
     assert [name for name, _ in cases.results()] == list(RECORDED)
+
+
+def test_the_long_cases_exist():
+    assert set(LONG) <= set(RECORDED)

@@ -141,7 +141,7 @@ def test_goals_have_at_least_the_limit_and_no_fewer_right_do(limit):
     assert (np.array([surest._goals(np.array([400]), float(x), z)[0] for x in own]) <= right).all()
 
 
-@pytest.mark.parametrize("kind", ["no leak", "ties alone", "randomised response"])
+@pytest.mark.parametrize("kind", ["no leak", "ties alone", pytest.param("randomised response", marks=pytest.mark.long)])
 def test_seldom_above_the_true_eps(kind):
     """Rows of a file sorted by bits. Sizes differ, as few such tables of one size have equal scores alone."""
     rng, runs, wrong = np.random.default_rng(4), 400, 0
