@@ -11,8 +11,9 @@ from epsgauge.auditing.compare import Comparison, compare
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.figures.charts import CHARTS
 from epsgauge.reporting.viewer.calculator import number
-from epsgauge.reporting.viewer.runs import Folder, results_key
+from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
+from epsgauge.reporting.viewer.standing import results_key
 
 KEPT = 8
 MOST = 12  # runs in one picture
@@ -74,8 +75,8 @@ class Overlays:
             found = self._kept[key] = compare(runs, rule=rule, **settings)
             for run_id, run, n in zip(ids, runs, before, strict=True):
                 if len(run.looks) > n:
-                    self.seen.was_logged(session, run_id, run)
+                    self.seen.was_logged(session, run_id, run.brief)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        logged = [self.seen.look(session, run_id, run) for run_id, run in zip(ids, runs, strict=True)]
+        logged = [self.seen.look(session, run_id, run.brief) for run_id, run in zip(ids, runs, strict=True)]
         return found, not all(logged)

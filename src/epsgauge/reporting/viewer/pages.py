@@ -20,8 +20,10 @@ from epsgauge.errors import EpsgaugeError
 from epsgauge.figures import css
 from epsgauge.plain import block, spelled
 from epsgauge.reporting.viewer import calculator, upload
+from epsgauge.reporting.viewer.audits import Judge
 from epsgauge.reporting.viewer.explore import Moved
-from epsgauge.reporting.viewer.render import page
+from epsgauge.reporting.viewer.listing import RULINGS, Wanted
+from epsgauge.reporting.viewer.render import page, prepare
 from epsgauge.reporting.viewer.render import sentence as said
 from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.show import Show
@@ -40,9 +42,10 @@ class Json(JSONResponse):
 class Pages:
     """Answers requests that the guard let through."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, judge: Judge | None = None) -> None:
         self.folder = folder
-        self.show = Show(folder)
+        self.show = Show(folder, judge)
+        prepare()
 
     def app(self) -> Starlette:
         routes: dict[str, Callable[[Request], Response]] = {
@@ -51,7 +54,6 @@ class Pages:
             "/overlay": self.overlay,
             "/calculator": self.calculator,
             "/api/list": self.list_now,
-            "/api/verdict": self.verdict,
             "/api/progress": self.progress,
             "/api/results": self.results,
             "/api/explore": self.explore,
@@ -70,9 +72,9 @@ class Pages:
     # pages
 
     def list(self, request: Request) -> Response:
-        rows, standings = self.show.rows(_session(request))
-        values = {"folder": str(self.folder.root), "left_out": self.folder.left_out}
-        return HTMLResponse(page("list.html.j2", rows=rows, standings=standings, **values))
+        wanted = _wanted(request)
+        found = self.show.board.parts(_session(request), wanted)
+        return HTMLResponse(page("list.html.j2", folder=str(self.folder.root), wanted=wanted, rulings=RULINGS, **found))
 
     def run(self, request: Request) -> Response:
         run_id = request.query_params.get("id", "")
@@ -92,11 +94,7 @@ class Pages:
     # what scripts ask for
 
     def list_now(self, request: Request) -> Response:
-        rows, _ = self.show.rows(_session(request))
-        return Json({"parts": {"rows": rows}, "leftOut": self.folder.left_out})
-
-    def verdict(self, request: Request) -> Response:
-        return Json({"html": self.show.verdict_cell(_session(request), request.query_params.get("id", ""))})
+        return Json(self.show.board.parts(_session(request), _wanted(request)))
 
     def progress(self, request: Request) -> Response:
         return Json(self.show.progress(_session(request), request.query_params.get("id", "")))
@@ -135,6 +133,10 @@ class Pages:
 
     def _may_see(self, request: Request, run_id: str) -> bool:
         return self.show.seen.may_see(_session(request), self.folder.standing(run_id))
+
+
+def _wanted(request: Request) -> Wanted:
+    return Wanted.parse(request.query_params, request.query_params.getlist("tag"))
 
 
 def _session(request: Request) -> str:

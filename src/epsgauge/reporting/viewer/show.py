@@ -9,19 +9,22 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from epsgauge.auditing.audit import audit
-from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.errors import InvalidInput
 from epsgauge.figures.charts import charts_of
 from epsgauge.figures.subject import Subject
 from epsgauge.methods.table import METHODS
 from epsgauge.numbers import percent
 from epsgauge.reporting.viewer import calculator, explore, upload
-from epsgauge.reporting.viewer.audits import Audits, Declared
+from epsgauge.reporting.viewer.audits import Audits, Declared, Judge
+from epsgauge.reporting.viewer.board import Board
 from epsgauge.reporting.viewer.explore import Explored, Moved
 from epsgauge.reporting.viewer.overlays import Overlays
 from epsgauge.reporting.viewer.pictures import Pictures, of_scores
 from epsgauge.reporting.viewer.render import page, sentence
-from epsgauge.reporting.viewer.runs import Folder, Standing
+from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
+from epsgauge.reporting.viewer.standing import Standing
+from epsgauge.reporting.viewer.verdicts import Verdicts
 
 Parts = dict[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -32,35 +35,18 @@ MOST_PAGES = 64  # that are remembered
 class Show:
     """Everything that a page can ask for about the runs of one folder."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, judge: Judge | None = None) -> None:
         self.folder = folder
         self.seen = Seen()
-        self.audits = Audits()
+        self.audits = Audits(judge)
         self.pictures = Pictures()
         self.overlays = Overlays(folder, self.seen)
+        self.verdicts = Verdicts(folder, self.audits)
+        self.board = Board(folder, self.seen, self.verdicts)
         self._shown: OrderedDict[tuple[str, str, str], Declared] = OrderedDict()  # what a page's sliders are about
         self._turns: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._slow = Lock()
         self._reading = Lock()  # one dropped file at a time
-
-    # the list
-
-    def rows(self, session: str) -> tuple[str, list[Standing]]:
-        """A row per run; of finished runs that were looked at the verdict too."""
-        standings = [self.folder.standing(run_id) for run_id in self.folder.ids()]
-        return page("rows.html.j2", standings=standings), standings
-
-    def verdict_cell(self, session: str, run_id: str) -> str:
-        """The verdict of a finished run, in a word; to show it is a look."""
-        standing = self.folder.standing(run_id)
-        if not standing.finished:
-            raise InvalidInput("the verdict of a run that is not finished is shown on its own page.")
-        try:
-            found = self.audits.of(self.folder.path(run_id))
-        except EpsgaugeError as error:
-            return page("verdict_cell.html.j2", audit=None, trouble=str(error))
-        logged = self.seen.look(session, run_id, found.run)
-        return page("verdict_cell.html.j2", audit=found.audit, trouble=None, unlogged=None if logged else UNLOGGED)
 
     # a run
 
@@ -125,7 +111,7 @@ class Show:
             declared = self.audits.of(path)
         except InvalidInput as reason:
             raise _Unjudged(str(reason)) from None
-        return declared, not self.seen.look(session, run_id, declared.run)
+        return declared, not self.seen.look(session, run_id, declared.run.brief)
 
     def _readable(self, run_id: str) -> Standing:
         standing = self.folder.standing(run_id)
