@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -52,9 +53,14 @@ def _of_standing(pick: Callable[[Standing], Any]) -> Callable[[Row], Any]:
     return lambda row: None if row.standing is None or row.standing.trouble else pick(row.standing)
 
 
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """So that run 9 comes before run 10."""
+    return [(0, int(p[:18]), p) if p.isdecimal() else (1, 0, p) for p in re.split(r"([0-9]+)", name.lower()) if p]
+
+
 # Columns in their order: the title, what rows are sorted by, and whether a first click sorts the largest to the top.
 COLUMNS: dict[str, tuple[str, Callable[[Row], Any], bool]] = {
-    "name": ("Run", lambda row: (row.name.lower(), row.id), False),
+    "name": ("Run", lambda row: (_natural(row.name), row.id), False),
     "date": ("Begun", _of_standing(lambda s: s.facts.begun), True),
     "state": ("State", _of_standing(lambda s: s.state), False),
     "models": ("Models", _of_standing(lambda s: s.n_models), True),
