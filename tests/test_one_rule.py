@@ -118,7 +118,7 @@ def test_compare_on_the_command_line(attacks):
     assert "The runs differ in attack (percentile, loss)" in " ".join(out.split())
     told = json.loads(ask("compare", *folders, "--attack", "loss", "--json"))
     assert told["notes"] == []
-    assert ["loss" in run["audit"]["adversary"]["attack"] for run in told["runs"]] == [True, True]
+    assert ["loss" in run["audit"]["verdict"]["adversary"]["attack"] for run in told["runs"]] == [True, True]
     shared = json.loads(ask("compare", *folders, "--attack", "loss", "--rule", "shared", "--json"))
     assert len({run["audit"]["rule"]["threshold"] for run in shared["runs"]}) == 1
     ours = compare([eg.Run.open(folder) for folder in folders], attack="loss")

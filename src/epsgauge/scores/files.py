@@ -22,6 +22,10 @@ KINDS: dict[str, Any] = {".csv": text, ".npz": archive, ".parquet": parquet}
 STATED: dict[str, Any] = {"adjacency": checked, "bits": checked_bits}  # in a file or where it is read
 
 
+class Unstated(InvalidInput):
+    """A file that does not say its adjacency, and nobody else does."""
+
+
 def read(
     path: str | os.PathLike[str],
     *,
@@ -54,7 +58,7 @@ def _read(origin: Origin, name: str, passed: Mapping[str, str | None], rows: Mod
     columns, stated = kind.parse(raw_bytes(origin.file, name), name, origin.names)
     said = {key: _agreed(key, passed[key], stated.get(key), name) for key in STATED}
     if said["adjacency"] is None:
-        raise InvalidInput(
+        raise Unstated(
             f"{name} does not say its adjacency. Pass adjacency as substitute (one point was replaced), "
             f"add-remove (it was in or out) or label-only (its label was changed), or {kind.HOW}."
         )

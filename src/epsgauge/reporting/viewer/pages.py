@@ -27,6 +27,7 @@ from epsgauge.reporting.viewer.render import page, prepare
 from epsgauge.reporting.viewer.render import sentence as said
 from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.show import Show
+from epsgauge.scores.files import Unstated
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 NOT_FOUND = "There is no such page here. All runs are on the first page."
@@ -53,6 +54,7 @@ class Pages:
             "/run": self.run,
             "/overlay": self.overlay,
             "/calculator": self.calculator,
+            "/download": self.download,
             "/api/list": self.list_now,
             "/api/progress": self.progress,
             "/api/results": self.results,
@@ -77,10 +79,13 @@ class Pages:
         return HTMLResponse(page("list.html.j2", folder=str(self.folder.root), wanted=wanted, rulings=RULINGS, **found))
 
     def run(self, request: Request) -> Response:
-        run_id = request.query_params.get("id", "")
-        standing = self.folder.standing(run_id)
-        status = 404 if standing.trouble else 200
-        return HTMLResponse(page("run.html.j2", s=standing, may_see=self._may_see(request, run_id)), status)
+        first = self.show.first(_session(request), request.query_params.get("id", ""))
+        return HTMLResponse(page("run.html.j2", **first), 404 if first["s"].trouble else 200)
+
+    def download(self, request: Request) -> Response:
+        query = request.query_params
+        file = self.show.download(_session(request), query.get("id", ""), query.get("as", ""))
+        return Response(file.content, media_type=file.kind, headers=file.headers)
 
     def overlay(self, request: Request) -> Response:
         query = request.query_params
@@ -124,15 +129,22 @@ class Pages:
         return Json({"opened": len(ids)})
 
     async def scores(self, request: Request) -> Response:
-        query = request.query_params
+        """A file, or more about one that was sent before: it is not sent twice."""
+        query, session = request.query_params, _session(request)
         try:
-            raw = await upload.taken(request.stream(), request.headers.get("content-length"))
-            return Json(await run_in_threadpool(self.show.scores, raw, query.get("name", ""), query))
+            if "held" not in query:
+                raw = await upload.taken(request.stream(), request.headers.get("content-length"))
+                held = self.show.held.keep(session, query.get("name", ""), raw)
+            else:
+                held = self.show.held.of(session, query["held"])
         except EpsgaugeError as error:
             return _sentence(request, str(error), 400)
-
-    def _may_see(self, request: Request, run_id: str) -> bool:
-        return self.show.seen.may_see(_session(request), self.folder.standing(run_id))
+        try:
+            found = await run_in_threadpool(self.show.scores, held.raw, held.name, query)
+            return Json({**found, "held": held.key})
+        except EpsgaugeError as error:
+            asks = "adjacency" if isinstance(error, Unstated) else None
+            return Json({"error": said(str(error)), "held": held.key, "asks": asks}, 400)
 
 
 def _wanted(request: Request) -> Wanted:

@@ -31,6 +31,7 @@ class Folder:
         self.cache = Cache(None) if cache is None else cache
         self.left_out: str | None = None  # which folders the last listing did not search
         self._listed: dict[str, Path] = {}
+        self._statuses: dict[str, tuple[Stamp, dict[str, Any]]] = {}
         self._known: dict[str, tuple[Stamp, Standing]] = {}
 
     def ids(self) -> list[str]:
@@ -64,8 +65,13 @@ class Folder:
             return Run.open(path)
 
     def status(self, run_id: str) -> dict[str, Any]:
+        """As the command shows it; read again only where files have changed."""
         with self._reading(run_id) as path:
-            return Run.open(path).status()
+            stamp, _ = _now(path)
+            known = self._statuses.get(run_id)
+            if known is None or known[0] != stamp:
+                known = self._statuses[run_id] = stamp, Run.open(path).status()
+            return known[1]
 
     def standing(self, run_id: str) -> Standing:
         """How it stands now; read again only where its files have changed, or where it could not be read."""

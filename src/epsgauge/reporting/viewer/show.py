@@ -16,15 +16,16 @@ from epsgauge.methods.table import METHODS
 from epsgauge.numbers import percent
 from epsgauge.reporting.viewer import calculator, explore, upload
 from epsgauge.reporting.viewer.audits import Audits, Declared, Judge
-from epsgauge.reporting.viewer.board import Board
+from epsgauge.reporting.viewer.board import MOMENT, Board
+from epsgauge.reporting.viewer.downloads import OFFERED, Download, download_of
 from epsgauge.reporting.viewer.explore import Explored, Moved
 from epsgauge.reporting.viewer.overlays import Overlays
 from epsgauge.reporting.viewer.pictures import Pictures, of_scores
 from epsgauge.reporting.viewer.render import page, sentence
 from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
-from epsgauge.reporting.viewer.standing import Standing
-from epsgauge.reporting.viewer.verdicts import Verdicts
+from epsgauge.reporting.viewer.standing import Standing, unread
+from epsgauge.reporting.viewer.verdicts import AT_ONCE, Verdicts
 
 Parts = dict[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -45,10 +46,30 @@ class Show:
         self.board = Board(folder, self.seen, self.verdicts)
         self._shown: OrderedDict[tuple[str, str, str], Declared] = OrderedDict()  # what a page's sliders are about
         self._turns: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._slow = Lock()
+        self._slow: dict[str, Lock] = {}  # of each run: one does not wait for another
+        self.held = upload.Held()
         self._reading = Lock()  # one dropped file at a time
 
     # a run
+
+    def first(self, session: str, run_id: str) -> Parts:
+        """What is known of a run at once: how it stands, and a verdict that was kept, which is a look."""
+        self.folder.path(run_id)
+        standing, same = self.folder.glance(run_id)
+        if standing is None or not same:
+            self.verdicts.ask(run_id, AT_ONCE)
+            self.verdicts.wait(MOMENT, until=lambda: self.folder.glance(run_id)[1])
+            standing, _ = self.folder.glance(run_id)
+        if standing is None:
+            return {"s": unread(run_id), "may_see": False, "reading": True, "known": None}
+        known = self.folder.cache.verdict(standing.content) if standing.finished else None
+        if known is not None and not self.seen.look(session, run_id, standing.brief(self.folder.path(run_id))):
+            known = None  # the whole answer says that it could not be logged
+        return {"s": standing, "may_see": self.seen.may_see(session, standing), "reading": False, "known": known}
+
+    def download(self, session: str, run_id: str, kind: str) -> Download:
+        """A file with results: a look, as the page itself is."""
+        return download_of(self._declared(session, run_id)[0], kind)
 
     def progress(self, session: str, run_id: str) -> Parts:
         """How far it is, without results; `step` changes when there is enough to look again."""
@@ -58,6 +79,7 @@ class Show:
         return {
             "parts": {"progress": page("progress.html.j2", s=standing, status=status)},
             "state": standing.state,
+            "name": standing.name,
             "step": f"{standing.state == 'complete'} {standing.n_done // every}",
             "maySee": self.seen.may_see(session, standing),
         }
@@ -81,6 +103,8 @@ class Show:
             drawn=self.pictures.verdict(declared),
             warnings=warnings,
             method=found.verdict,
+            run_id=run_id,
+            downloads=OFFERED,
         )
         return {
             "parts": {"verdict": verdict, "about": page("about.html.j2", run=declared.run, audit=found)},
@@ -95,7 +119,7 @@ class Show:
         if not late:
             _keep(self._turns, (session, caller), _whole(turn), MOST_PAGES)
             return self._parts(declared, explore.quick(declared, moved))
-        with self._slow:
+        with self._slow.setdefault(run_id, Lock()):
             if self._turns.get((session, caller), 0) > _whole(turn):
                 return {"stale": True}
             found = explore.late(declared, moved)
@@ -152,7 +176,7 @@ class Show:
         self, session: str, question: calculator.Question, *, late: bool, turn: str, caller: str = ""
     ) -> Parts:
         if late:
-            with self._slow:
+            with self._slow.setdefault("", Lock()):
                 if self._turns.get((session, caller), 0) > _whole(turn):
                     return {"stale": True}
                 result = calculator.intervals_now(question, late=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,6 +75,11 @@ def standing_of(run_id: str, path: Path, cache: Cache, *, running: bool) -> Stan
 def troubled(run_id: str, trouble: str) -> Standing:
     nothing = Facts(name=run_id, n_models=0, n_done=0, n_failed=0, over=False, as_planned=False)
     return Standing(run_id, nothing, False, 0, "", trouble)
+
+
+def unread(run_id: str) -> Standing:
+    """Of which nothing but its place is known yet."""
+    return replace(troubled(run_id, ""), trouble=None)
 
 
 def content_of(path: Path) -> tuple[str, int]:

@@ -6,6 +6,7 @@ import heapq
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Condition, Thread
 
@@ -16,8 +17,8 @@ from epsgauge.reporting.viewer.cache import Known
 from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.standing import Standing, content_of
 
-WORKERS = 2  # so that one large run holds up no other
-UNREAD = -1  # comes before runs of any size: how a run stands is read sooner than it is judged
+JUDGES = 2  # so that one large run holds up no other
+UNREAD, AT_ONCE = -1, -2  # come before runs of any size, the second for a page that waits
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,11 @@ class Verdicts:
         self.folder = folder
         self.audits = audits
         self._found: dict[str, Judged] = {}
-        self._wanted: list[tuple[int, str]] = []  # a heap
+        self._unread: list[tuple[int, str]] = []  # heaps: what is to be read, and what is to be judged
+        self._unjudged: list[tuple[int, str]] = []
         self._busy: set[str] = set()
         self._changed = Condition()
-        self._workers = 0
+        self._begun = False
 
     def of(self, standing: Standing) -> Judged | None:
         """None where it is not there yet: then it is asked for."""
@@ -52,33 +54,37 @@ class Verdicts:
     def ask(self, run_id: str, size: int = UNREAD) -> None:
         """Read how a run stands, and judge it if it is finished; once, however often it is asked for."""
         with self._changed:
-            if run_id in self._busy or any(run_id == wanted for _, wanted in self._wanted):
+            wanted = self._unread if size < 0 else self._unjudged
+            if run_id in self._busy or (size, run_id) in wanted:
                 return
-            heapq.heappush(self._wanted, (size, run_id))
-            if self._workers < WORKERS:
-                self._workers += 1
-                Thread(target=self._work, name="judges runs", daemon=True).start()
+            heapq.heappush(wanted, (size, run_id))
+            if not self._begun:
+                self._begun = True
+                for heap in (self._unread, *[self._unjudged] * JUDGES):
+                    Thread(target=self._work, args=(heap,), name="reads and judges runs", daemon=True).start()
             self._changed.notify_all()
 
-    def wait(self, seconds: float) -> None:
-        """Until nothing is asked for, or so long."""
-        until = time.monotonic() + seconds
+    def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """Until nothing is asked for, or what is waited for is there, or so long."""
+        end = time.monotonic() + seconds
         with self._changed:
-            while (self._wanted or self._busy) and (left := until - time.monotonic()) > 0:
+            while (self._unread or self._unjudged or self._busy) and not until():
+                if (left := end - time.monotonic()) <= 0:
+                    return
                 self._changed.wait(left)
 
-    def _work(self) -> None:
+    def _work(self, wanted: list[tuple[int, str]]) -> None:
         while True:
             with self._changed:
-                while not self._wanted:
+                while not wanted:
                     self._changed.wait()
-                size, run_id = heapq.heappop(self._wanted)
+                _, run_id = heapq.heappop(wanted)
                 self._busy.add(run_id)
-            again = self._judge(run_id, read_only=size == UNREAD)
+            again = self._judge(run_id, read_only=wanted is self._unread)
             with self._changed:
                 self._busy.discard(run_id)
-                if again is not None:
-                    heapq.heappush(self._wanted, (again, run_id))
+                if again is not None and (again, run_id) not in self._unjudged:
+                    heapq.heappush(self._unjudged, (again, run_id))
                 self._changed.notify_all()
 
     def _judge(self, run_id: str, *, read_only: bool) -> int | None:
