@@ -103,11 +103,15 @@ def test_what_a_file_lacks_is_said_without_sending_it_again(client):
     assert first.json["asks"] == "adjacency"
     assert "does not say its adjacency" in first.json["error"]
     held = first.json["held"]
-    then = client.post("/api/scores", held=held, adjacency="add-remove")
+    second = client.post("/api/scores", held=held, adjacency="add-remove")
+    assert (second.status, second.json["asks"], second.json["held"]) == (400, "models", held)
+    then = client.post("/api/scores", held=held, adjacency="add-remove", models="independent")
     assert then.status == 200
-    at_once = client.post("/api/scores", lines().encode(), name="mine.csv", adjacency="add-remove")
+    at_once = client.post(
+        "/api/scores", lines().encode(), name="mine.csv", adjacency="add-remove", models="independent"
+    )
     assert then.json["parts"] == at_once.json["parts"]
-    again = client.post("/api/scores", held=at_once.json["held"], adjacency="substitute")
+    again = client.post("/api/scores", held=at_once.json["held"], adjacency="substitute", models="independent")
     assert "substitute" in again.json["parts"]["dropped"]
     gone = client.post("/api/scores", held=held, adjacency="substitute")  # another file has come since
     assert (gone.status, "not held any more" in gone.json["error"]) == (400, True)

@@ -23,7 +23,11 @@ STATED: dict[str, Any] = {"adjacency": checked, "bits": checked_bits}  # in a fi
 
 
 class Unstated(InvalidInput):
-    """A file that does not say its adjacency, and nobody else does."""
+    """A file that does not say something, and nobody else does: `asks` is the argument that can."""
+
+    def __init__(self, sentence: str, asks: str = "adjacency") -> None:
+        super().__init__(sentence)
+        self.asks = asks
 
 
 def read(
@@ -130,9 +134,10 @@ def with_models(columns: dict[str, Any], rows: Models | None, name: str) -> dict
             "(--one-model) if all rows are of one model."
         )
     if rows is None:
-        raise InvalidInput(
+        raise Unstated(
             f"{name} does not say which rows share a model. If all rows are guesses about one model, pass --one-model "
             '(models="one"); add --fit-pairs N to pick a threshold on N of them. If each row has a model of its own, '
-            'pass --independent (models="independent"). Or add the column model.'
+            'pass --independent (models="independent"). Or add the column model.',
+            "models",
         )
     return {"model": np.arange(n), "pair": np.zeros(n, np.int64), **columns}

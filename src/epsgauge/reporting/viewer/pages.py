@@ -143,7 +143,7 @@ class Pages:
             found = await run_in_threadpool(self.show.scores, held.raw, held.name, query)
             return Json({**found, "held": held.key})
         except EpsgaugeError as error:
-            asks = "adjacency" if isinstance(error, Unstated) else None
+            asks = error.asks if isinstance(error, Unstated) else None
             return Json({"error": said(str(error)), "held": held.key, "asks": asks}, 400)
 
 

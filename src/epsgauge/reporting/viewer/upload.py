@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from epsgauge.errors import InvalidInput
 from epsgauge.scores import size
-from epsgauge.scores.files import KINDS
+from epsgauge.scores.files import KINDS, Unstated
 from epsgauge.scores.table import Scores
 
 MOST_BYTES = 20 * 2**20
@@ -80,7 +80,8 @@ def scores_of(raw: bytes, name: str, said: Mapping[str, str]) -> Scores:
             adjacency, bits, models = (said.get(key) or None for key in ("adjacency", "bits", "models"))
             return Scores.read(file, adjacency=adjacency, bits=bits, models=models)
         except InvalidInput as error:
-            raise type(error)(str(error).replace(str(file), name[-80:])) from None
+            sentence = str(error).replace(str(file), name[-80:])
+            raise (Unstated(sentence, error.asks) if isinstance(error, Unstated) else InvalidInput(sentence)) from None
 
 
 def _check_inside(raw: bytes, suffix: str) -> None:
