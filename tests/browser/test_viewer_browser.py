@@ -98,11 +98,11 @@ def places(page):
 
 
 def test_the_list_leads_to_a_run_and_hostile_names_stay_text(at, page):
-    page.wait_for_selector("td[data-filled] .chip")
+    page.wait_for_selector("#rows td.bound")
     assert page.locator("#rows tr").count() == 2
-    assert page.locator("#rows tr:nth-child(2) th a").inner_text() == HOSTILE
-    assert page.locator("#rows tr:nth-child(2) .path").inner_text() == 'x"><svg onload=alert(3)>'
-    page.click("#rows tr:nth-child(2) th a")
+    assert page.locator("#rows tr:nth-child(1) th a").inner_text() == HOSTILE
+    assert page.locator("#rows tr:nth-child(1) .path").inner_text() == 'x"><svg onload=alert(3)>'
+    page.click("#rows tr:nth-child(1) th a")
     settled(page)
     assert page.locator("h1").inner_text() == HOSTILE
     assert page.title() == f"{HOSTILE} · epsgauge"
@@ -145,7 +145,7 @@ def test_a_slider_changes_the_pictures_and_not_the_verdict(at):
 
 def test_keys_are_enough(at, viewer):
     page = at("/")
-    page.wait_for_selector("td[data-filled] .chip")
+    page.wait_for_selector("#rows td.bound")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")

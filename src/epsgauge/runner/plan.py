@@ -67,7 +67,7 @@ class Plan(BaseModel):
     @field_validator("tags", mode="before")
     @classmethod
     def _tags(cls, given: Any) -> tuple[str, ...]:
-        texts = list(given) if isinstance(given, (list, tuple)) else [None]
+        texts: list[Any] = list(given) if isinstance(given, (list, tuple)) else [None]
         if len(texts) > MOST_TAGS or not all(isinstance(t, str) and 1 <= len(t) <= LONGEST_TAG for t in texts):
             raise ValueError(
                 f"they must be a list of up to {MOST_TAGS} texts of 1 to {LONGEST_TAG} characters, but got "

@@ -46,7 +46,9 @@ class Apart:
         if isinstance(found, Exception):
             raise RuntimeError(f"{type(found).__name__}: {found}") from found
         # a method of the table is known by what it is, and not by a copy
-        return replace(found, audit=replace(found.audit, judge=METHODS[found.audit.judge.name])) if in_table else found
+        audited: Declared = found
+        judge = METHODS[audited.audit.judge.name] if in_table else audited.audit.judge
+        return replace(audited, audit=replace(audited.audit, judge=judge))
 
 
 def _begun() -> Connection:

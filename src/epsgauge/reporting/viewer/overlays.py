@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from epsgauge.attacks.table import ATTACKS
-from epsgauge.auditing.compare import RULES, Comparison, compare
+from epsgauge.auditing.compare import RULES, Comparison, Rule, compare
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.figures.charts import CHARTS
 from epsgauge.figures.ladder import draw, ladder, pipelines_of
@@ -68,7 +68,7 @@ class Overlays:
         """The comparison, with a look of this session at each run; True where one could not be logged."""
         if len(ids) > MOST:
             raise InvalidInput(f"at most {MOST} runs are overlaid, but got {len(ids)}. Choose fewer.")
-        rule = next((name for name in RULES if name == query.get("rule")), "auto")
+        rule: Rule = next((name for name in RULES if name == query.get("rule")), "auto")
         settings: dict[str, Any] = {n: number(n, query[n]) for n in ("delta", "level") if query.get(n)}
         if query.get("attack"):
             settings["attack"] = query["attack"]

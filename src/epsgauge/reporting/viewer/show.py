@@ -24,7 +24,7 @@ from epsgauge.reporting.viewer.pictures import Pictures, of_scores
 from epsgauge.reporting.viewer.render import page, sentence
 from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
-from epsgauge.reporting.viewer.standing import Standing, unread
+from epsgauge.reporting.viewer.standing import Standing, troubled, unread
 from epsgauge.reporting.viewer.verdicts import AT_ONCE, Verdicts
 
 Parts = dict[str, Any]
@@ -54,7 +54,10 @@ class Show:
 
     def first(self, session: str, run_id: str) -> Parts:
         """What is known of a run at once: how it stands, and a verdict that was kept, which is a look."""
-        self.folder.path(run_id)
+        try:
+            path = self.folder.path(run_id)
+        except InvalidInput as error:
+            return {"s": troubled(run_id, str(error)), "may_see": False, "reading": False, "known": None}
         standing, same = self.folder.glance(run_id)
         if standing is None or not same:
             self.verdicts.ask(run_id, AT_ONCE)
@@ -63,7 +66,7 @@ class Show:
         if standing is None:
             return {"s": unread(run_id), "may_see": False, "reading": True, "known": None}
         known = self.folder.cache.verdict(standing.content) if standing.finished else None
-        if known is not None and not self.seen.look(session, run_id, standing.brief(self.folder.path(run_id))):
+        if known is not None and not self.seen.look(session, run_id, standing.brief(path)):
             known = None  # the whole answer says that it could not be logged
         return {"s": standing, "may_see": self.seen.may_see(session, standing), "reading": False, "known": known}
 
