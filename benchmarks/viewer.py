@@ -110,7 +110,7 @@ def first_answers(folder: Path) -> None:
                 time.sleep(0.2)
             took, again = time.perf_counter() - begun, browser.get("/api/list")[0]
             print(
-                f"{title:14s}{len(ids):5d} runs   list {every:.0f} ms, pages {', '.join(f'{p:.0f}' for p in pages)} ms, "
+                f"{title:14s}{len(ids):5d} runs   list {every:.0f} ms, pages {np.round(pages).astype(int)} ms, "
                 f"all verdicts {took:.1f} s, list then {again:.0f} ms"
             )
             viewer.stop()

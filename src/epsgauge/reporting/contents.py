@@ -86,7 +86,13 @@ def of_counts(answer: Answer, out: str = redo.OUT) -> Page:
     ]
     if answer.claimed is not None and answer.exceeds is not None:
         above = f"Pr[{symbol} > {answer.claimed:g}]"
-        numbers.append(Number(above, likely(answer.exceeds), "posterior probability that the claim fails"))
+        numbers.append(
+            Number(
+                above,
+                likely(answer.exceeds),
+                "as far as this attack shows: a weak one makes it small, whatever the training did",
+            )
+        )
     if answer.eps_if_gaussian is not None:
         gaussian = answer.eps_if_gaussian
         ends = gaussian.interval(answer.level)

@@ -12,7 +12,7 @@ from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
 from epsgauge.reporting.viewer.verdicts import Verdicts
 
-MOMENT = 0.12  # seconds that an answer may wait for more, and again that it may take to log looks
+MOMENT = 0.08  # seconds that an answer may wait for more, and again that it may take to log looks
 
 
 @dataclass(frozen=True)
