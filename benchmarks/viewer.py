@@ -1,6 +1,7 @@
 """How long the viewer's server takes to answer a slider: every picture of a run of 2,000 judged models, over HTTP.
 
     python benchmarks/viewer.py [--moves 60] [--json out.json]
+    python benchmarks/viewer.py --folder runs/     # first answers about runs of yours: nothing kept, then all kept
 
 A move changes one slider; all pictures that depend on it are drawn again. The bounds that take a moment come with a
 second request, which is timed apart.
@@ -9,8 +10,10 @@ second request, which is timed apart.
 from __future__ import annotations
 
 import argparse
+import html
 import http.client
 import json
+import os
 import tempfile
 import threading
 import time
@@ -91,11 +94,38 @@ class Browser:
         return took, body
 
 
+def first_answers(folder: Path) -> None:
+    """How soon a page is there with what is known, in a viewer that has just begun."""
+    with tempfile.TemporaryDirectory() as kept:
+        os.environ["XDG_CACHE_HOME"] = kept
+        for title in ("nothing kept", "all kept"):
+            viewer = Viewer(folder, apart=True)
+            thread = threading.Thread(target=viewer.serve, daemon=True)
+            thread.start()
+            browser, begun = Browser(viewer), time.perf_counter()
+            every, _ = browser.get("/api/list")
+            ids = [row.partition('"')[0] for row in browser.get("/api/list")[1].decode().split('data-id=\\"')[1:]]
+            pages = [browser.get("/run", id=html.unescape(each.rstrip("\\")))[0] for each in ids[:5]]
+            while json.loads(browser.get("/api/list")[1])["pending"]:
+                time.sleep(0.2)
+            took, again = time.perf_counter() - begun, browser.get("/api/list")[0]
+            print(
+                f"{title:14s}{len(ids):5d} runs   list {every:.0f} ms, pages {np.round(pages).astype(int)} ms, "
+                f"all verdicts {took:.1f} s, list then {again:.0f} ms"
+            )
+            viewer.stop()
+            thread.join(5)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--moves", type=int, default=60, help="of each slider")
     parser.add_argument("--json", type=Path, help="write the numbers into this file")
+    parser.add_argument("--folder", type=Path, help="time the first answers about the runs in this folder instead")
     options = parser.parse_args()
+    if options.folder is not None:
+        first_answers(options.folder)
+        return
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         a_run(Path(folder, "run"))

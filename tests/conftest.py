@@ -37,6 +37,14 @@ def quick_seeds():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """No test reads or writes what the user's cache folder holds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def _missing():
     """Why there is no browser; None if there is one."""
     if not CHROMIUM.exists():

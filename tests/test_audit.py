@@ -361,7 +361,7 @@ def three(tmp_path_factory):
 
 
 def test_compare_with_one_rule_for_all(three):
-    found = compare(three)
+    found = compare(three, rule="shared")
     assert [r.label for r in found.runs] == ["m1", "m2", "m5"]
     assert len({r.audit.judged.threshold for r in found.runs}) == 1
     assert [r.audit.judged.n_models for r in found.runs] == [32, 40, 40]
@@ -390,7 +390,7 @@ def test_models_that_chose_the_rule_are_not_judged_by_it(tmp_path):
     assert found.runs[1].audit.judged.judged.models.tolist() == list(range(40, 60))
     assert not found.runs[1].audit.level_kept
     with pytest.raises(InvalidInput, match="no model that is independent of the 60") as refused:
-        compare([more, few])
+        compare([more, few], rule="shared")
     assert 'rule="best"' in str(refused.value)
     split = played(plan(n_models=60), tmp_path / "split")
     twice = compare([split, split], fit_models=25)
@@ -433,7 +433,7 @@ def test_the_mass_at_zero_counts_in_a_difference():
 def test_what_cannot_be_compared(three, tmp_path):
     with pytest.raises(InvalidInput, match="two runs or more"):
         compare(three[:1])
-    with pytest.raises(InvalidInput, match='rule must be "shared" or "best"'):
+    with pytest.raises(InvalidInput, match='rule must be "auto", "shared" or "best"'):
         compare(three, rule="worst")
     other = replace(three[1], plan=three[1].plan.with_audit(delta=1e-6))
     with pytest.raises(InvalidInput, match=r"one delta, but have 1e-05, 1e-06\. Pass one delta"):

@@ -170,7 +170,7 @@ def runs(tmp_path_factory):
 
 def test_adversaries_are_compared_with_a_rule_of_each(runs):
     with pytest.raises(InvalidInput, match=re.escape('different adversaries. With rule="best" each has a rule')):
-        compare(runs)
+        compare(runs, rule="shared")
     found = compare(runs, rule="best")
     assert found.of_adversaries
     ((title, rungs),) = ladder(pipelines_of(found)).pipelines.items()

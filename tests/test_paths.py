@@ -170,7 +170,7 @@ def test_runs_with_one_seed_are_compared_on_models_that_had_no_say(tmp_path):
     assert [set(r.audit.judged.judged.models) for r in found.runs] == [set(range(20, 60)), set(range(20, 61))]
     other = played(tmp_path / "z", **{**PLAN, "game": {"train_size": 20, "reference_size": 10, "challenge": "average"}})
     with pytest.raises(eg.InvalidInput, match="must have one challenge, but have explicit, average"):
-        eg.compare([runs[0], other])
+        eg.compare([runs[0], other], rule="shared")
 
 
 def test_the_canary_of_the_demo_is_found(tmp_path):
@@ -214,4 +214,4 @@ def test_runs_that_are_compared_share_their_points_and_nothing_else(tmp_path):
         **{**common, "audit": {"attack": "loss", "fit_models": 5}},
     )
     with pytest.raises(eg.InvalidInput, match="has no model that is independent of the 20 used to pick the threshold"):
-        eg.compare([runs[0], same])
+        eg.compare([runs[0], same], rule="shared")

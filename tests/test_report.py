@@ -314,7 +314,7 @@ def test_the_words_of_numbers(judged):
         f"about 40 judged models in all; there are {shown.n[-1]} now"
         in narrowing.words(subject, replace(shown, half=40)).shows
     )
-    assert "more than the claim is > 0.999." in chart("density", found.posterior, claimed=0.001).words.shows
+    assert "more than the claim is > 0.999," in chart("density", found.posterior, claimed=0.001).words.shows
     assert [likely(p) for p in (0.0, 0.25, 0.9994, 0.9996, 1.0)] == ["0", "0.25", "0.999", "> 0.999", "> 0.999"]
     one = eg.estimate(eg.Tally(tp=9, tn=0, fp=0, fn=1), delta=1e-5)
     assert "one class has none" in CHARTS["contours"].drawn(Subject.of(one)).absent

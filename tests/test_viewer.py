@@ -2,9 +2,7 @@
 
 import asyncio
 import contextlib
-import http.client
 import io
-import json
 import os
 import re
 import signal
@@ -19,12 +17,12 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from unittest import mock
-from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 import uvicorn
 from patience import PATIENCE
+from served import Client, Served, listed, looks
 from tiny_runs import pairs_plan, plan, played, stopped
 from uvicorn.server import ServerState
 
@@ -65,64 +63,6 @@ def play(a_plan, out, stop_after=None):
     return stopped(a_plan, out, stop_after) if stop_after else played(a_plan, out)
 
 
-class Answer:
-    def __init__(self, response):
-        self.status, self.headers = response.status, response.headers
-        self.cookies = response.headers.get_all("set-cookie") or []
-        self.text = response.read().decode()
-
-    @property
-    def json(self):
-        return json.loads(self.text)
-
-
-class Client:
-    """A browser that says of itself what it is told to."""
-
-    def __init__(self, port):
-        self.port, self.cookie = port, None
-
-    def send(self, method, path, headers=None, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        sent = {**({"Cookie": self.cookie} if self.cookie else {}), **(headers or {})}
-        try:
-            connection.request(method, path, body=body, headers=sent)
-            return Answer(connection.getresponse())
-        finally:
-            connection.close()
-
-    def get(self, path, headers=None, **query):
-        return self.send("GET", f"{path}?{urlencode(query, doseq=True)}" if query else path, headers)
-
-    def post(self, path, body=b"", **query):
-        return self.send("POST", f"{path}?{urlencode(query, doseq=True)}", {"Sec-Fetch-Site": "same-origin"}, body)
-
-    def enter(self, address):
-        answer = self.send("GET", address.partition(str(self.port))[2])
-        self.cookie = answer.cookies[0].partition(";")[0]
-        return answer
-
-
-class Served:
-    """A viewer in a thread, with a client that has its cookie."""
-
-    def __init__(self, folder):
-        self.announced = []
-        self.viewer = Viewer(folder, announce=self.announced.append)
-        self.thread = threading.Thread(target=self.viewer.serve, daemon=True)
-        self.thread.start()
-        self.address = self.viewer.address
-        self.client = Client(self.viewer.port)
-
-    def __enter__(self):
-        self.client.enter(self.address)
-        return self
-
-    def __exit__(self, *error):
-        self.viewer.stop()
-        self.thread.join(10)
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
@@ -150,10 +90,6 @@ def client(served):
 @pytest.fixture(scope="module")
 def declared(runs):
     return Audits().of(runs / "percentile")
-
-
-def looks(folder):
-    return [look["kind"] for look in eg.Run.open(folder).looks]
 
 
 # who may see what
@@ -354,31 +290,35 @@ def test_paths_in_addresses_are_refused(client):
 # the list
 
 
-def test_the_list_shows_every_run_and_no_result(client, runs):
-    before = {name: looks(runs / name) for name in ("whole", "half")}
-    text = client.get("/").text
-    rows = {unescape(row[0]): row[1] for row in re.findall(r'<tr data-id="([^"]*)">(.*?)</tr>', text, re.S)}
+def rows_of(text):
+    return {unescape(row[0]): row[1] for row in re.findall(r'<tr data-id="([^"]*)">(.*?)</tr>', text, re.S)}
+
+
+def test_the_list_shows_every_run_and_results_of_finished_ones_alone(client, runs):
+    before = looks(runs / "half")
+    text = listed(client)["parts"]["rows"]
+    rows = rows_of(text)
     assert sorted(rows) == ["broken", 'deep/a"b<i>&c', "half", "other", "percentile", "whole"]
-    assert "60 of 60" in rows["whole"]
     assert '<span class="chip complete">complete</span>' in rows["whole"]
     assert "40 of 60" in rows["half"]
     assert '<span class="chip stopped">stopped</span>' in rows["half"]
-    assert "data-verdict" not in rows["half"]
+    assert "open the run to see results" in rows["half"]
     assert "is damaged" in rows["broken"]
     assert HOSTILE not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in rows['deep/a"b<i>&c']
-    assert "ε ≥" not in text
-    assert {name: looks(runs / name) for name in ("whole", "half")} == before
+    assert "ε ≥" in rows["whole"]
+    assert "ε ≥" not in rows["half"]
+    assert looks(runs / "half") == before
 
 
 def test_a_verdict_in_the_list_is_one_look_a_session(tmp_path):
     done = play(judged_plan(), tmp_path / "a")
     with Served(tmp_path) as here:
-        cell = here.client.get("/api/verdict", id="a").json["html"]
+        row = rows_of(listed(here.client)["parts"]["rows"])["a"]
         found = audit_run(done)
-        assert f">{found.verdict.kind}</span>" in cell
-        assert f"claimed {found.claim.eps:.3f}" in cell
-        here.client.get("/api/verdict", id="a")
+        assert f">{found.verdict.kind}</span>" in row
+        assert f"{found.claim.eps:.3f}" in row
+        listed(here.client)
         here.client.get("/api/results", id="a")
         assert looks(tmp_path / "a") == ["view"]
 
@@ -413,8 +353,9 @@ def test_results_of_an_unfinished_run_are_asked_for_and_logged(tmp_path):
         page = client.get("/run", id="a").text
         assert "Viewing results now is recorded as an early look" in page
         assert client.get("/api/progress", id="a").json["maySee"] is False
-        for path in ("/api/results", "/api/explore", "/api/verdict"):
+        for path in ("/api/results", "/api/explore"):
             assert client.get(path, id="a").status == 400
+        assert "ε ≥" not in listed(client)["parts"]["rows"]
         assert "is not finished" in client.get("/overlay?id=a&id=a").text
         assert looks(tmp_path / "a") == []
         assert client.post("/api/open", id="a").json == {"opened": 1}
@@ -688,7 +629,7 @@ def test_a_look_that_cannot_be_logged_is_said_wherever_results_are(tmp_path, mon
         play(small(), tmp_path / name)
     monkeypatch.setattr(Store, "log_look", lambda file, look: False)
     with Served(tmp_path) as here:
-        assert UNLOGGED in here.client.get("/api/verdict", id="a").json["html"]
+        assert UNLOGGED in listed(here.client)["parts"]["rows"]
         assert UNLOGGED in here.client.get("/overlay", id=["a", "b"]).text
         assert UNLOGGED in here.client.get("/api/results", id="a").json["parts"]["verdict"]
 

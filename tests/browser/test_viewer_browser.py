@@ -93,16 +93,17 @@ def settled(page):
 def places(page):
     """Where pictures and controls are."""
     return page.eval_on_selector_all(
-        ".picture, .control", "all => all.map(e => { const r = e.getBoundingClientRect(); return [r.x, r.y, r.width] })"
+        ".picture, .control",
+        "all => all.map(e => { const r = e.getBoundingClientRect(); return [r.x, r.y + scrollY, r.width] })",
     )
 
 
 def test_the_list_leads_to_a_run_and_hostile_names_stay_text(at, page):
-    page.wait_for_selector("td[data-filled] .chip")
+    page.wait_for_selector("#rows td.bound")
     assert page.locator("#rows tr").count() == 2
-    assert page.locator("#rows tr:nth-child(2) th a").inner_text() == HOSTILE
-    assert page.locator("#rows tr:nth-child(2) .path").inner_text() == 'x"><svg onload=alert(3)>'
-    page.click("#rows tr:nth-child(2) th a")
+    assert page.locator("#rows tr:nth-child(1) th a").inner_text() == HOSTILE
+    assert page.locator("#rows tr:nth-child(1) .path").inner_text() == 'x"><svg onload=alert(3)>'
+    page.click("#rows tr:nth-child(1) th a")
     settled(page)
     assert page.locator("h1").inner_text() == HOSTILE
     assert page.title() == f"{HOSTILE} · epsgauge"
@@ -145,12 +146,14 @@ def test_a_slider_changes_the_pictures_and_not_the_verdict(at):
 
 def test_keys_are_enough(at, viewer):
     page = at("/")
-    page.wait_for_selector("td[data-filled] .chip")
+    page.wait_for_selector("#rows td.bound")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
-    for _ in range(2):  # the box of the first run, then its link
+    for _ in range(40):  # filters, columns, and the box and link of each run
         page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "plain":
+            break
     assert page.evaluate("document.activeElement.textContent") == "plain"
     width = "getComputedStyle(document.activeElement).outlineWidth"
     assert page.evaluate(width) == "3px"

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.audit import Audit, audit_run, logged
 from epsgauge.auditing.family import Family
-from epsgauge.auditing.setup import Setup, setup_of
+from epsgauge.auditing.one_rule import NoOneRule, check_one_rule, same, with_one_rule
+from epsgauge.auditing.setup import setup_of
 from epsgauge.display import Plotted
 from epsgauge.errors import InvalidInput
 from epsgauge.plain import plain
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Given
-from epsgauge.settings import OF_A_RULE
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.posterior import Posterior
 
 POINTS = 300
-T = TypeVar("T")
+Rule = Literal["auto", "shared", "best"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 # Where curves are compared first: at so many quantiles of each, with tails this small.
 QUANTILES = 200
 TAIL = 1e-4
@@ -49,7 +50,9 @@ class Comparison(Plotted):
     adjacency: Adjacency
     delta: float
     level: float
+    asked: Rule
     rule: str  # how the rules were chosen, in words
+    notes: tuple[str, ...]  # which runs have a rule of their own after all, and why
     grid: Floats
     runs: tuple[Compared, ...]
     family: Family  # what the verdicts promise together
@@ -59,6 +62,12 @@ class Comparison(Plotted):
         """Whether the runs differ in what their adversaries may do."""
         return len({str(run.audit.adversary.powers) for run in self.runs}) > 1
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes, and the warnings of each run with its label."""
+        of_runs = (f"{run.label}: {text}" for run in self.runs for text in run.audit.warnings)
+        return tuple(dict.fromkeys((*self.notes, *of_runs)))
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; infinite numbers are floats still."""
         return {
@@ -66,6 +75,7 @@ class Comparison(Plotted):
             "delta": self.delta,
             "level": self.level,
             "rule": self.rule,
+            "notes": list(self.notes),
             "family": self.family.to_json(),
             "grid": self.grid.tolist(),
             "runs": [
@@ -87,7 +97,7 @@ class Comparison(Plotted):
 def compare(
     runs: Sequence[Run],
     *,
-    rule: Literal["shared", "best"] = "shared",
+    rule: Rule = "auto",
     percentile: float | None = None,
     target_fpr: float | None = None,
     family_wise: bool = False,
@@ -95,58 +105,56 @@ def compare(
 ) -> Comparison:
     """Audit each run and set their posteriors side by side; `settings` are those of a plan's `[audit]` table.
 
-    Runs may have different adversaries with "best": then a page of them begins with what each adversary shows.
-
     "shared": the models of the first run that choose its rule choose for all runs. In a run with the same seed, models
     of these numbers are not judged: they share bits and noise. The others did not declare that rule, so what is said of
-    them is an estimate. "best": each run chooses its own. Both choose the largest lower bound, or the FPR `target_fpr`.
-    A `percentile` is that of all runs, fixed beforehand.
+    them is an estimate. "best": each run has the attack and rule that it declared, and runs may have different
+    adversaries: then a page of them begins with what each adversary shows. Both choose the largest lower bound, or the
+    FPR `target_fpr`. A `percentile` is that of all runs, fixed beforehand.
+
+    "auto": shared where runs can share a rule, except for a run whose own rule proves what the shared one does not
+    show; `notes` says which. No rule is chosen by that: a run's own is the one that it declared.
 
     Each verdict holds by itself. With `family_wise` what verdicts and intervals may miss is divided by the number of
     runs. Then all hold together at the level that each had, if this set of runs was fixed before results were seen.
     """
     if len(runs) < 2:
         raise InvalidInput(f"a comparison needs two runs or more, but got {len(runs)}.")
-    if rule not in ("shared", "best"):
-        raise InvalidInput(f'rule must be "shared" or "best", but got {rule!r}.')
+    if rule not in RULES:
+        raise InvalidInput(f'rule must be "auto", "shared" or "best", but got {rule!r}.')
     if percentile is not None:
         settings |= {"rule": "given", "percentile": percentile, "threshold": None}
     if target_fpr is not None:
         settings["target_fpr"] = target_fpr
     used = [setup_of(run.plan.audit, settings) for run in runs]
-    adjacency = _same("adjacency", [run.plan.game.adjacency for run in runs], "They are different promises.")
-    delta = _same("delta", [s.settings.delta for s in used], "Pass one delta for all.")
-    _same("level", [s.settings.level for s in used], "Pass one level for all.")
-    if rule == "shared":
-        _check_one_rule(runs, used)
-    if rule == "shared" and used[0].settings.rule == "split-pairs":
-        raise InvalidInput(
-            'one rule for all cannot be chosen by rule = "split-pairs": pairs of every model choose it, and no model '
-            'is left that it has not seen. Use rule="best", a percentile, or rule = "split".'
-        )
-    said, audits = _audits(runs, rule, settings, len(runs) if family_wise else 1)
+    adjacency = same("adjacency", [run.plan.game.adjacency for run in runs], "They are different promises.")
+    delta = same("delta", [s.settings.delta for s in used], "Pass one delta for all.")
+    same("level", [s.settings.level for s in used], "Pass one level for all.")
+    labels, notes, shares = _labels(runs), [], rule != "best"
+    if shares:
+        try:
+            check_one_rule(runs, used)
+        except NoOneRule as reason:
+            if rule == "shared":
+                raise
+            shares = False
+            notes.append(f"{reason.why}, so each run is judged by the attack and rule of its own.")
+    among = len(runs) if family_wise else 1
+    if shares:
+        said, audits, own = with_one_rule(runs, labels, settings, among, strictly=rule == "shared")
+        notes += own
+    else:
+        said, audits = "each run chooses its own rule", [audit_run(run, settings, among=among) for run in runs]
+        if isinstance(audits[0].judged.choice, Given) and not notes:
+            said = f"one rule for all: {audits[0].adversary.rule}"
     audits = [logged(found, using, "compare") for found, using in zip(audits, used, strict=True)]
     posteriors = [found.posterior for found in audits]
     right = max(float(p.isf(0.005)) for p in posteriors)
     grid = np.unique(np.concatenate([np.linspace(0.0, right, POINTS), *(_quantiles(p) for p in posteriors)]))
     grid = grid[grid <= right]
-    labels = _labels(runs)
     compared = [_compared(label, a, audits[0], grid) for label, a in zip(labels, audits, strict=True)]
     levels = tuple(found.verdict.level for found in audits if found.verdict.promise == "guaranteed")
     family, level = Family(len(runs), levels, family_wise), audits[0].settings.level
-    return Comparison(adjacency, delta, level, said, grid, tuple(compared), family)
-
-
-def _check_one_rule(runs: Sequence[Run], used: Sequence[Setup]) -> None:
-    """Scores of different attacks have no threshold in common."""
-    each = 'They are different adversaries. With rule="best" each has a rule of its own, and their ε are one picture.'
-    _same("attack", [s.settings.attack for s in used], "Pass one for all: --attack (attack=). Or " + each)
-    _same("sees", [run.plan.game.sees for run in runs], each)
-    _same("adversary", [str(run.plan.adversary) for run in runs], each)
-    _same("challenge", [run.plan.game.challenge for run in runs], each)
-    _same("pool_size", [run.plan.game.pool_size for run in runs], "Set one for every m of a comparison.")
-    if used[0].attack.has_percentiles:
-        _same("reference_size", [run.plan.game.reference_size for run in runs], "The rule counts reference losses.")
+    return Comparison(adjacency, delta, level, rule, said, tuple(notes), grid, tuple(compared), family)
 
 
 def largest_difference(first: Posterior, second: Posterior) -> tuple[float, float]:
@@ -158,31 +166,6 @@ def largest_difference(first: Posterior, second: Posterior) -> tuple[float, floa
         value, at = float(gap[best]), float(x[best])
         x = np.linspace(x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)], 65)
     return value, at
-
-
-def _audits(runs: Sequence[Run], rule: str, settings: dict[str, Any], among: int) -> tuple[str, list[Audit]]:
-    first = audit_run(runs[0], settings, among=among)
-    if rule == "best" or isinstance(first.judged.choice, Given):
-        given = f"one rule for all: {first.adversary.rule}"
-        said = given if isinstance(first.judged.choice, Given) else "each run chooses its own rule"
-        return said, [first, *(audit_run(run, settings, among=among) for run in runs[1:])]
-    others = {name: value for name, value in settings.items() if name not in OF_A_RULE}
-    others |= {"rule": "given", "threshold": first.judged.threshold}
-    rest = [audit_run(run, others, skipped=_had_a_say(first, run), among=among) for run in runs[1:]]
-    return f"one rule for all: {first.adversary.rule} of the first run", [first, *rest]
-
-
-def _had_a_say(first: Audit, run: Run) -> int:
-    """How many models of a run, from the first on, share bits and noise with those that chose the rule."""
-    same_seed = first.run is not None and run.plan.seed == first.run.plan.seed
-    shared = int(first.judged.fit_models.max()) + 1 if same_seed else 0
-    if not (run.done >= shared).any():
-        raise InvalidInput(
-            f"{run.path} has no model that is independent of the {shared} used to pick the threshold: its seed is "
-            "theirs. Give the runs different seeds, and one points_seed so that they share their points; or "
-            'let each run choose its own rule, with rule="best".'
-        )
-    return shared
 
 
 def _compared(label: str, found: Audit, first: Audit, grid: Floats) -> Compared:
@@ -210,10 +193,3 @@ def _labels(runs: Sequence[Run]) -> list[str]:
     names = [plain(run.plan.name) for run in runs]
     paths = [plain(str(run.path)) for run in runs]
     return names if len(set(names)) == len(names) else paths
-
-
-def _same(name: str, values: list[T], remedy: str) -> T:
-    if any(value != values[0] for value in values):
-        found = ", ".join(dict.fromkeys(str(value) for value in values))
-        raise InvalidInput(f"runs that are compared must have one {name}, but have {found}. {remedy}")
-    return values[0]

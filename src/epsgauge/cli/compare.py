@@ -15,6 +15,7 @@ from epsgauge.cli.terminal import AsJson, console, print_json, say
 
 
 class Rule(StrEnum):
+    auto = "auto"
     shared = "shared"
     best = "best"
 
@@ -24,8 +25,12 @@ def compare(
         list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories; the first is the baseline.")
     ],
     rule: Annotated[
-        Rule, typer.Option(help="Use one threshold, chosen on the first run, or the best for each run.")
-    ] = Rule.shared,
+        Rule,
+        typer.Option(
+            help="shared: one threshold, chosen on the first run. best: each run's own attack and threshold. auto: "
+            "shared, except where runs cannot share one or it hides what a run's own shows."
+        ),
+    ] = Rule.auto,
     attack: Attack = None,
     percentile: Percentile = None,
     target_fpr: Annotated[float | None, typer.Option(help="Choose the rule with this FPR instead.")] = None,

@@ -229,7 +229,9 @@ def draw_cdf(shown: Density, *, prefix: str = "") -> str:
 def words(subject: Subject, shown: Density) -> Words:
     posterior, symbol, atom = subject.posterior, shown.symbol, shown.mass_at_zero
     mass = "" if atom < 5e-4 else f" The bar at 0 is the probability {likely(atom)} that {symbol} is exactly 0."
-    above = "" if shown.exceeds is None else f" The probability of more than the claim is {likely(shown.exceeds)}."
+    above = ""
+    if shown.exceeds is not None:
+        above = f" The probability of more than the claim is {likely(shown.exceeds)}, as far as this attack shows."
     zero = ""
     if posterior.quantity == "eps" and posterior.family.assumption is None:
         zero = (

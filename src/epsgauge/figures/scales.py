@@ -46,6 +46,11 @@ class Scale:
     def length(self) -> float:
         return abs(self.end - self.start)
 
+    @property
+    def text(self) -> str:
+        """Five numbers, from which a place can be read as a value."""
+        return f"{self.low:.6g} {self.high:.6g} {self.start:g} {self.end:g} {int(self.log)}"
+
 
 def ticks(low: float, high: float, most: int) -> list[float]:
     """Round numbers between both, at most so many of them."""

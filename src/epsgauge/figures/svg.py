@@ -45,6 +45,7 @@ class Picture:
     width: float = WIDTH
     parts: list[str] = field(default_factory=list)
     clips: int = 0
+    scales: dict[str, str] = field(default_factory=dict)  # what a script needs to read values off the picture
 
     @property
     def name(self) -> str:
@@ -148,6 +149,7 @@ class Picture:
 
     def x_axis(self, scale: Scale, y: float, values: Sequence[float], names: Sequence[str], label: str) -> None:
         """A line with ticks and names below it, and the label below them. It is 2.2 lines high."""
+        self.scales |= {"x": scale.text, "of": label}
         self.line(scale.start, y, scale.end, y, "axis")
         self._x_names(scale, y, values, names)
         if label:
@@ -168,6 +170,7 @@ class Picture:
 
     def y_axis(self, scale: Scale, x: float, values: Sequence[float], names: Sequence[str], *, to: float) -> None:
         """Names left of x, and pale lines from there to `to`."""
+        self.scales["y"] = scale.text
         for value, name in zip(values, names, strict=True):
             y = scale(value)
             self.line(x, y, to, y, "grid")
@@ -178,7 +181,8 @@ class Picture:
         n = self.name
         box = f"0 0 {number(self.width)} {number(self.height)}"
         head = f'<svg xmlns="http://www.w3.org/2000/svg" class="eg" viewBox="{box}" role="img" '
-        head += f'aria-labelledby="{n}-t {n}-d">'
+        head += f'aria-labelledby="{n}-t {n}-d"'
+        head += "".join(f' data-{key}="{escape(text)}"' for key, text in self.scales.items()) + ">"
         about = f'<title id="{n}-t">{escape(self.title)}</title><desc id="{n}-d">{escape(self.description)}</desc>'
         return head + about + "".join(self.parts) + "</svg>"
 

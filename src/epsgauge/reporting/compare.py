@@ -45,4 +45,4 @@ def show(found: Comparison, console: Console) -> None:
         console.print(layout.hanging("verdict   ", f"{run.label}: {run.audit.verdict.brief}", "dim"))
     if found.family.sentence:
         console.print(layout.hanging("together  ", found.family.sentence, "dim"))
-    layout.warnings(dict.fromkeys(f"{run.label}: {text}" for run in found.runs for text in run.audit.warnings), console)
+    layout.warnings(found.warnings, console)

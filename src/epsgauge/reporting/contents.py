@@ -86,7 +86,13 @@ def of_counts(answer: Answer, out: str = redo.OUT) -> Page:
     ]
     if answer.claimed is not None and answer.exceeds is not None:
         above = f"Pr[{symbol} > {answer.claimed:g}]"
-        numbers.append(Number(above, likely(answer.exceeds), "posterior probability that the claim fails"))
+        numbers.append(
+            Number(
+                above,
+                likely(answer.exceeds),
+                "as far as this attack shows: a weak one makes it small, whatever the training did",
+            )
+        )
     if answer.eps_if_gaussian is not None:
         gaussian = answer.eps_if_gaussian
         ends = gaussian.interval(answer.level)
@@ -141,7 +147,7 @@ def of_comparison(found: Comparison, out: str = redo.OUT) -> Page:
         numbers=(),
         methods=None,
         tallies=(),
-        warnings=tuple(dict.fromkeys(f"{run.label}: {text}" for run in found.runs for text in run.audit.warnings)),
+        warnings=found.warnings,
         ran=record.of_comparison(found, out),
         columns=columns,
         beside=tuple(

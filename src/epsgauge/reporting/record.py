@@ -40,7 +40,7 @@ def of_run(run: Run) -> dict[str, Any]:
     status = run.status()
     made = run.provenance
     tables = {key: value for key, value in run.plan.tables().items() if key != "execution"}  # it changes no result
-    order = ("name", "seed", "n_models", "control", "data", "trainer", "game", "adversary", "audit")
+    order = ("name", "tags", "seed", "n_models", "control", "data", "trainer", "game", "adversary", "audit")
     return {
         "path": str(run.path),
         "plan": {key: tables[key] for key in order if key in tables},

@@ -42,7 +42,7 @@ def of_audit(audit: Audit, out: str = OUT) -> list[str]:
 
 def of_comparison(found: Comparison, out: str = OUT) -> list[str]:
     """The rules of its runs say how they were chosen."""
-    first, second = (run.audit for run in found.runs[:2])
+    first = found.runs[0].audit
     folders = [str(run.audit.run.path) for run in found.runs if run.audit.run is not None]
     if first.run is not None:
         given = differing(first.run.plan.audit, _asked(found))
@@ -56,8 +56,8 @@ def of_comparison(found: Comparison, out: str = OUT) -> list[str]:
     fixed = isinstance(first.judged.choice, Given)
     if fixed and first.settings.percentile is not None:
         words += ["--percentile", f"{first.settings.percentile!r}"]
-    elif not fixed and not isinstance(second.judged.choice, Given):
-        words += ["--rule", "best"]
+    elif not fixed and found.asked != "auto":
+        words += ["--rule", found.asked]
     if first.settings.target_fpr is not None:
         words += ["--target-fpr", f"{first.settings.target_fpr!r}"]
     words += ["--family-wise"] if found.family.divided else []

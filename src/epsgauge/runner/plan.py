@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from epsgauge.adjacency import check_implied
 from epsgauge.attacks.table import ATTACKS
@@ -23,6 +23,9 @@ from epsgauge.validation import sentence_of
 
 # A run of so many models begins with a probe, which takes about a hundred trainings, most of them of a few steps.
 PROBED_FROM = 200
+
+
+MOST_TAGS, LONGEST_TAG = 20, 40
 
 
 class ExecutionSettings(BaseModel):
@@ -49,6 +52,7 @@ class Plan(BaseModel):
     name: str = Field(min_length=1)
     seed: int = Field(default=0, ge=0)
     n_models: int = Field(ge=1)
+    tags: tuple[str, ...] = ()  # by which runs are found; they change no result
     control: bool = False  # without noise, to see whether the attack finds anything at all
     probe: bool | None = None  # test what the accountant assumes first; None: of trainers of the user's own
     data: Part
@@ -59,6 +63,17 @@ class Plan(BaseModel):
     execution: ExecutionSettings = ExecutionSettings()
     folder: Path | None = Field(default=None, exclude=True)  # where modules of the plan are looked for
     read_from: tuple[str, ...] = Field(default=(), exclude=True, repr=False)  # its file, as words of a command line
+
+    @field_validator("tags", mode="before")
+    @classmethod
+    def _tags(cls, given: Any) -> tuple[str, ...]:
+        texts: list[Any] = list(given) if isinstance(given, (list, tuple)) else [None]
+        if len(texts) > MOST_TAGS or not all(isinstance(t, str) and 1 <= len(t) <= LONGEST_TAG for t in texts):
+            raise ValueError(
+                f"they must be a list of up to {MOST_TAGS} texts of 1 to {LONGEST_TAG} characters, but got "
+                f"{given!r:.80}"
+            )
+        return tuple(dict.fromkeys(texts))
 
     def __init__(self, **values: Any) -> None:
         if "small" in values:
@@ -213,7 +228,8 @@ class Plan(BaseModel):
 
     def tables(self) -> dict[str, Any]:
         """As plain tables, which `Plan.from_tables` reads back; parts made of the user's objects become their names."""
-        unset = {"adversary": self.adversary.is_default, "probe": self.probe is None}  # as in plans of earlier versions
+        # as in plans of earlier versions
+        unset = {"adversary": self.adversary.is_default, "probe": self.probe is None, "tags": not self.tags}
         default = {name for name, is_default in unset.items() if is_default}
         out = self.model_dump(mode="json", exclude={"data", "trainer", *default})
         return {**out, "data": self.data.identity(), "trainer": self.trainer.identity()}

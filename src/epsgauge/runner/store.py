@@ -244,6 +244,14 @@ class Store:
             inside = [look_of(row) for row in self._database.rows(LOOKS)]
         return [*(read_looks(self.file.parent) if self._database.version < DECLARES else ()), *inside]
 
+    def content(self) -> str | None:
+        """A digest of all that is here but looks; None of a store of an earlier version, whose rows have no seals."""
+        return self._database.digest(but=LOOKS)
+
+    def n_looks(self) -> int:
+        earlier = read_looks(self.file.parent) if self._database.version < DECLARES else ()
+        return len(earlier) + self._database.count(LOOKS)
+
     @classmethod
     def log_look(cls, file: Path, look: Mapping[str, Any]) -> bool:
         """Add a look, also while a run writes; False where that cannot be done, which is no reason to fail a reader."""

@@ -48,6 +48,21 @@ class Failure:
     error: str
 
 
+@dataclass(frozen=True)
+class Brief:
+    """As much of a run as the log of looks wants to know."""
+
+    path: Path
+    n_done: int
+    n_models: int
+    as_planned: bool  # whether the number of models was fixed before results were seen
+
+    def log_look(self, kind: str, own: list[dict[str, Any]] | None = None) -> bool:
+        """Record that results were seen; False where the store cannot be written."""
+        counts = {"n_done": self.n_done, "n_models": self.n_models}
+        return Store.log_look(self.path / FILE, {"kind": kind, **counts, "as_planned": self.as_planned, "own": own})
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(Displayed):
     """A view of a run at the moment when it was opened. It imports none of the plan's code."""
@@ -160,9 +175,11 @@ class Run(Displayed):
 
     def log_look(self, kind: str, own: list[dict[str, Any]] | None = None) -> bool:
         """Record that results were seen, and by which code of the user's; False where the store cannot be written."""
-        counts = {"n_done": self.n_done, "n_models": self.plan.n_models}
-        look = {"kind": kind, **counts, "as_planned": self.unplanned is None, "own": own}
-        return Store.log_look(self.path / FILE, look)
+        return self.brief.log_look(kind, own)
+
+    @property
+    def brief(self) -> Brief:
+        return Brief(self.path, self.n_done, self.plan.n_models, self.unplanned is None)
 
     def status(self) -> dict[str, Any]:
         """How the run stands, as plain values for a table or JSON."""

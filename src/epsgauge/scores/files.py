@@ -22,6 +22,14 @@ KINDS: dict[str, Any] = {".csv": text, ".npz": archive, ".parquet": parquet}
 STATED: dict[str, Any] = {"adjacency": checked, "bits": checked_bits}  # in a file or where it is read
 
 
+class Unstated(InvalidInput):
+    """A file that does not say something, and nobody else does: `asks` is the argument that can."""
+
+    def __init__(self, sentence: str, asks: str = "adjacency") -> None:
+        super().__init__(sentence)
+        self.asks = asks
+
+
 def read(
     path: str | os.PathLike[str],
     *,
@@ -54,7 +62,7 @@ def _read(origin: Origin, name: str, passed: Mapping[str, str | None], rows: Mod
     columns, stated = kind.parse(raw_bytes(origin.file, name), name, origin.names)
     said = {key: _agreed(key, passed[key], stated.get(key), name) for key in STATED}
     if said["adjacency"] is None:
-        raise InvalidInput(
+        raise Unstated(
             f"{name} does not say its adjacency. Pass adjacency as substitute (one point was replaced), "
             f"add-remove (it was in or out) or label-only (its label was changed), or {kind.HOW}."
         )
@@ -126,9 +134,10 @@ def with_models(columns: dict[str, Any], rows: Models | None, name: str) -> dict
             "(--one-model) if all rows are of one model."
         )
     if rows is None:
-        raise InvalidInput(
+        raise Unstated(
             f"{name} does not say which rows share a model. If all rows are guesses about one model, pass --one-model "
             '(models="one"); add --fit-pairs N to pick a threshold on N of them. If each row has a model of its own, '
-            'pass --independent (models="independent"). Or add the column model.'
+            'pass --independent (models="independent"). Or add the column model.',
+            "models",
         )
     return {"model": np.arange(n), "pair": np.zeros(n, np.int64), **columns}

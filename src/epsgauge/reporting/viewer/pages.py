@@ -20,11 +20,14 @@ from epsgauge.errors import EpsgaugeError
 from epsgauge.figures import css
 from epsgauge.plain import block, spelled
 from epsgauge.reporting.viewer import calculator, upload
+from epsgauge.reporting.viewer.audits import Judge
 from epsgauge.reporting.viewer.explore import Moved
-from epsgauge.reporting.viewer.render import page
+from epsgauge.reporting.viewer.listing import RULINGS, Wanted
+from epsgauge.reporting.viewer.render import page, prepare
 from epsgauge.reporting.viewer.render import sentence as said
 from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.show import Show
+from epsgauge.scores.files import Unstated
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 NOT_FOUND = "There is no such page here. All runs are on the first page."
@@ -40,9 +43,10 @@ class Json(JSONResponse):
 class Pages:
     """Answers requests that the guard let through."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, judge: Judge | None = None) -> None:
         self.folder = folder
-        self.show = Show(folder)
+        self.show = Show(folder, judge)
+        prepare()
 
     def app(self) -> Starlette:
         routes: dict[str, Callable[[Request], Response]] = {
@@ -50,8 +54,8 @@ class Pages:
             "/run": self.run,
             "/overlay": self.overlay,
             "/calculator": self.calculator,
+            "/download": self.download,
             "/api/list": self.list_now,
-            "/api/verdict": self.verdict,
             "/api/progress": self.progress,
             "/api/results": self.results,
             "/api/explore": self.explore,
@@ -70,15 +74,18 @@ class Pages:
     # pages
 
     def list(self, request: Request) -> Response:
-        rows, standings = self.show.rows(_session(request))
-        values = {"folder": str(self.folder.root), "left_out": self.folder.left_out}
-        return HTMLResponse(page("list.html.j2", rows=rows, standings=standings, **values))
+        wanted = _wanted(request)
+        found = self.show.board.parts(_session(request), wanted)
+        return HTMLResponse(page("list.html.j2", folder=str(self.folder.root), wanted=wanted, rulings=RULINGS, **found))
 
     def run(self, request: Request) -> Response:
-        run_id = request.query_params.get("id", "")
-        standing = self.folder.standing(run_id)
-        status = 404 if standing.trouble else 200
-        return HTMLResponse(page("run.html.j2", s=standing, may_see=self._may_see(request, run_id)), status)
+        first = self.show.first(_session(request), request.query_params.get("id", ""))
+        return HTMLResponse(page("run.html.j2", **first), 404 if first["s"].trouble else 200)
+
+    def download(self, request: Request) -> Response:
+        query = request.query_params
+        file = self.show.download(_session(request), query.get("id", ""), query.get("as", ""))
+        return Response(file.content, media_type=file.kind, headers=file.headers)
 
     def overlay(self, request: Request) -> Response:
         query = request.query_params
@@ -92,11 +99,7 @@ class Pages:
     # what scripts ask for
 
     def list_now(self, request: Request) -> Response:
-        rows, _ = self.show.rows(_session(request))
-        return Json({"parts": {"rows": rows}, "leftOut": self.folder.left_out})
-
-    def verdict(self, request: Request) -> Response:
-        return Json({"html": self.show.verdict_cell(_session(request), request.query_params.get("id", ""))})
+        return Json(self.show.board.parts(_session(request), _wanted(request)))
 
     def progress(self, request: Request) -> Response:
         return Json(self.show.progress(_session(request), request.query_params.get("id", "")))
@@ -126,15 +129,26 @@ class Pages:
         return Json({"opened": len(ids)})
 
     async def scores(self, request: Request) -> Response:
-        query = request.query_params
+        """A file, or more about one that was sent before: it is not sent twice."""
+        query, session = request.query_params, _session(request)
         try:
-            raw = await upload.taken(request.stream(), request.headers.get("content-length"))
-            return Json(await run_in_threadpool(self.show.scores, raw, query.get("name", ""), query))
+            if "held" not in query:
+                raw = await upload.taken(request.stream(), request.headers.get("content-length"))
+                held = self.show.held.keep(session, query.get("name", ""), raw)
+            else:
+                held = self.show.held.of(session, query["held"])
         except EpsgaugeError as error:
             return _sentence(request, str(error), 400)
+        try:
+            found = await run_in_threadpool(self.show.scores, held.raw, held.name, query)
+            return Json({**found, "held": held.key})
+        except EpsgaugeError as error:
+            asks = error.asks if isinstance(error, Unstated) else None
+            return Json({"error": said(str(error)), "held": held.key, "asks": asks}, 400)
 
-    def _may_see(self, request: Request, run_id: str) -> bool:
-        return self.show.seen.may_see(_session(request), self.folder.standing(run_id))
+
+def _wanted(request: Request) -> Wanted:
+    return Wanted.parse(request.query_params, request.query_params.getlist("tag"))
 
 
 def _session(request: Request) -> str:

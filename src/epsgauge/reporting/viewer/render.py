@@ -33,6 +33,13 @@ def _environment() -> Environment:
     return environment
 
 
+def prepare() -> None:
+    """Compile all templates, so that no page waits for it."""
+    environment = _environment()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 def page(template: str, **values: Any) -> str:
     """One template with its values."""
     return _environment().get_template(template).render(**values)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.reporting.viewer.cache import Cache
+from epsgauge.reporting.viewer.standing import Stamp, Standing, stamp_of, standing_of, troubled
 from epsgauge.runner import lock, looks
 from epsgauge.runner.store import FILE
 from epsgauge.runner.view import Run
@@ -19,43 +19,19 @@ DEPTH = 4  # folders below the one that is viewed
 MOST = 5_000  # folders that are searched
 FILES = (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal", lock.FILE, looks.FILE)
 
-State = Literal["running", "complete", "stopped"]
-Stamp = tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How a run stands, without its results; `trouble` is why it cannot be read."""
-
-    id: str
-    name: str
-    state: State
-    n_models: int
-    n_done: int
-    n_failed: int
-    looks: int
-    trouble: str | None = None
-
-    @property
-    def n_over(self) -> int:
-        return self.n_done + self.n_failed
-
-    @property
-    def finished(self) -> bool:
-        """Whether all planned models were played: then its results may be shown without a word before."""
-        return self.trouble is None and self.state == "complete"
-
 
 class Folder:
     """A folder of runs. What a page asks for by its id must be one of these, wherever links in the folder point to."""
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], cache: Cache | None = None) -> None:
         path = Path(root)
         if not path.is_dir():
             raise InvalidInput(f"there is no folder {path}. `epsgauge demo --out {path}` makes one with five runs.")
         self.root = path.resolve()
+        self.cache = Cache(None) if cache is None else cache
         self.left_out: str | None = None  # which folders the last listing did not search
         self._listed: dict[str, Path] = {}
+        self._statuses: dict[str, tuple[Stamp, dict[str, Any]]] = {}
         self._known: dict[str, tuple[Stamp, Standing]] = {}
 
     def ids(self) -> list[str]:
@@ -89,25 +65,41 @@ class Folder:
             return Run.open(path)
 
     def status(self, run_id: str) -> dict[str, Any]:
+        """As the command shows it; read again only where files have changed."""
         with self._reading(run_id) as path:
-            return Run.open(path).status()
+            stamp, _ = _now(path)
+            known = self._statuses.get(run_id)
+            if known is None or known[0] != stamp:
+                known = self._statuses[run_id] = stamp, Run.open(path).status()
+            return known[1]
 
     def standing(self, run_id: str) -> Standing:
-        """How it stands now; read again only where its files have changed."""
+        """How it stands now; read again only where its files have changed, or where it could not be read."""
+        stamp: Stamp | None = None
         try:
             with self._reading(run_id) as path:
-                running = lock.holder(path) is not None
-                stamp = (*stamp_of(path), (int(running), 0))
+                stamp, running = _now(path)
                 known = self._known.get(run_id)
-                if known is not None and known[0] == stamp:
+                if known is not None and known[0] == stamp and known[1].trouble is None:
                     return known[1]
-                standing = _standing(run_id, Run.open(path), running)
+                standing = standing_of(run_id, path, self.cache, running=running)
         except (EpsgaugeError, OSError) as error:
-            return _troubled(run_id, str(error))
+            standing = troubled(run_id, str(error))
         except Exception as error:  # a store that somebody else wrote must not take the list with it
-            return _troubled(run_id, f"it cannot be read ({type(error).__name__}). Restore it from a copy.")
-        self._known[run_id] = (stamp, standing)
+            standing = troubled(run_id, f"it cannot be read ({type(error).__name__}). Restore it from a copy.")
+        if stamp is not None:
+            self._known[run_id] = (stamp, standing)
         return standing
+
+    def glance(self, run_id: str) -> tuple[Standing | None, bool]:
+        """How it stood when it was last read, and whether its files are still the same. No store is opened."""
+        known, path = self._known.get(run_id), self._listed.get(run_id)
+        if known is None or path is None:
+            return None, False
+        try:
+            return known[1], known[1].trouble is None and _now(path)[0] == known[0]
+        except (EpsgaugeError, OSError):
+            return known[1], False
 
     def _paths(self) -> dict[str, Path]:
         found: dict[str, Path] = {}
@@ -120,31 +112,41 @@ class Folder:
                 if searched > MOST:
                     self.left_out = f"Only the first {MOST:,} folders were searched for runs."
                     return found
-                if self._is_run(folder):
+                holds = self._holds(folder)
+                if holds is None:
                     found[_id(folder.relative_to(self.root))] = folder
                 else:
-                    below += self._folders(folder)
+                    below += holds
             level = below
         if level:
             self.left_out = f"Folders more than {DEPTH} levels below this one were not searched for runs."
         return found
 
-    def _is_run(self, folder: Path) -> bool:
-        """Whether it holds a store, and it and all that belongs to it are within the folder that is viewed."""
-        try:
-            return (folder / FILE).is_file() and all(
-                (folder / name).resolve().is_relative_to(self.root) for name in ("", *FILES)
-            )
-        except (OSError, RuntimeError):  # a loop of links
-            return False
-
-    def _folders(self, folder: Path) -> list[Path]:
+    def _holds(self, folder: Path) -> list[Path] | None:
+        """The folders in it that may be searched; None of one that is a run. It is within the folder that is viewed."""
+        below = []
         try:
             with os.scandir(folder) as entries:
-                below = [Path(entry.path) for entry in entries if not entry.name.startswith(".") and entry.is_dir()]
-            return sorted(path for path in below if path.resolve().is_relative_to(self.root))
-        except (OSError, RuntimeError):
+                named = {entry.name: entry for entry in entries}
+            if FILE in named and named[FILE].is_file():
+                linked = (name for name in FILES if name in named and named[name].is_symlink())
+                return None if all(self._within(folder / name) for name in linked) else []
+            for name, entry in named.items():
+                if not name.startswith(".") and entry.is_dir() and (not entry.is_symlink() or self._within(entry)):
+                    below.append(folder / name)
+        except OSError:
             return []
+        return sorted(below)
+
+    def _is_run(self, folder: Path) -> bool:
+        """Whether it holds a store, and it and all that belongs to it are within the folder that is viewed."""
+        return self._within(folder) and self._holds(folder) is None
+
+    def _within(self, path: os.PathLike[str]) -> bool:
+        try:
+            return Path(path).resolve().is_relative_to(self.root)
+        except (OSError, RuntimeError):  # a loop of links
+            return False
 
 
 def _gone(run_id: str) -> InvalidInput:
@@ -156,31 +158,7 @@ def _id(relative: Path) -> str:
     return os.fsencode(relative.as_posix()).decode("utf-8", "backslashreplace")
 
 
-def results_key(run: Run) -> tuple[Any, ...]:
-    """Another one as soon as the results are; a look that is logged changes the store, and not this."""
-    begun, digests = run.provenance.get("time"), tuple(each.digest for each in run.declarations)
-    flags = (run.extended_after_look, run.refit_after_look, run.code_changed, run.stop_when, tuple(run.notes))
-    models = (run.done.tobytes(), run.failed_models.tobytes(), run.retried_after_look.tobytes())
-    return (str(run.path), begun, json.dumps(run.plan.tables(), default=str), digests, flags, models)
-
-
-def stamp_of(folder: Path) -> Stamp:
-    """Changes whenever the store does."""
-    stamp = []
-    for name in (FILE, f"{FILE}-wal"):
-        try:
-            stat = (folder / name).stat()
-            stamp.append((stat.st_mtime_ns, stat.st_size))
-        except OSError:
-            stamp.append((0, 0))
-    return tuple(stamp)
-
-
-def _standing(run_id: str, run: Run, running: bool) -> Standing:
-    over = run.progress.n_left <= 0
-    state: State = "running" if running else "complete" if over else "stopped"
-    return Standing(run_id, run.plan.name, state, run.plan.n_models, run.n_done, run.n_failed, len(run.looks))
-
-
-def _troubled(run_id: str, trouble: str) -> Standing:
-    return Standing(run_id, run_id, "stopped", 0, 0, 0, 0, trouble)
+def _now(path: Path) -> tuple[Stamp, bool]:
+    """Changes whenever the store does, or whether somebody runs it."""
+    running = lock.holder(path) is not None
+    return (*stamp_of(path), (int(running), 0)), running

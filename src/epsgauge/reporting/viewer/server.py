@@ -22,10 +22,18 @@ MISSING = "this needs Starlette and uvicorn. Install them with: pip install '.[v
 
 
 class Viewer:
-    """A viewer of one folder, bound to its port before it is served; `address` has the token, which is good once."""
+    """A viewer of one folder, bound to its port before it is served; `address` has the token, which is good once.
+
+    `apart`: runs are audited by processes of their own.
+    """
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, port: int = 0, announce: Callable[[str], None] = lambda _: None
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        port: int = 0,
+        announce: Callable[[str], None] = lambda _: None,
+        apart: bool = False,
     ) -> None:
         try:
             import uvicorn
@@ -37,9 +45,11 @@ class Viewer:
             if isinstance(error, MissingExtra):
                 raise
             raise MissingExtra(MISSING) from None
+        from epsgauge.reporting.viewer.apart import Apart
+        from epsgauge.reporting.viewer.cache import Cache
         from epsgauge.reporting.viewer.runs import Folder
 
-        pages = Pages(Folder(folder))
+        pages = Pages(Folder(folder, Cache.of_user()), Apart() if apart else None)
         self._socket = _bound(port)
         self.port = int(self._socket.getsockname()[1])
         self.keys = Keys(self.port, announce)
@@ -82,7 +92,8 @@ def serve(
     folder: str | os.PathLike[str], *, port: int = 0, open_browser: bool = True, say: Callable[[str], None] = print
 ) -> None:
     """Serve a folder until Ctrl-C."""
-    viewer = Viewer(folder, port=port, announce=lambda new: say(f"the address was used twice; a new one: {new}"))
+    announce = lambda new: say(f"the address was used twice; a new one: {new}")  # noqa: E731
+    viewer = Viewer(folder, port=port, announce=announce, apart=True)
     say(f"viewing {folder} at {viewer.address}")
     say("Ctrl-C ends it. The address works once, on this machine alone.")
     with TemporaryDirectory(prefix="epsgauge-") as own:

@@ -9,19 +9,23 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from epsgauge.auditing.audit import audit
-from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.errors import InvalidInput
 from epsgauge.figures.charts import charts_of
 from epsgauge.figures.subject import Subject
 from epsgauge.methods.table import METHODS
 from epsgauge.numbers import percent
 from epsgauge.reporting.viewer import calculator, explore, upload
-from epsgauge.reporting.viewer.audits import Audits, Declared
+from epsgauge.reporting.viewer.audits import Audits, Declared, Judge
+from epsgauge.reporting.viewer.board import MOMENT, Board
+from epsgauge.reporting.viewer.downloads import OFFERED, Download, download_of
 from epsgauge.reporting.viewer.explore import Explored, Moved
 from epsgauge.reporting.viewer.overlays import Overlays
 from epsgauge.reporting.viewer.pictures import Pictures, of_scores
 from epsgauge.reporting.viewer.render import page, sentence
-from epsgauge.reporting.viewer.runs import Folder, Standing
+from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.seen import UNLOGGED, Seen
+from epsgauge.reporting.viewer.standing import Standing, troubled, unread
+from epsgauge.reporting.viewer.verdicts import AT_ONCE, Verdicts
 
 Parts = dict[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -32,37 +36,43 @@ MOST_PAGES = 64  # that are remembered
 class Show:
     """Everything that a page can ask for about the runs of one folder."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, judge: Judge | None = None) -> None:
         self.folder = folder
         self.seen = Seen()
-        self.audits = Audits()
+        self.audits = Audits(judge)
         self.pictures = Pictures()
         self.overlays = Overlays(folder, self.seen)
+        self.verdicts = Verdicts(folder, self.audits)
+        self.board = Board(folder, self.seen, self.verdicts)
         self._shown: OrderedDict[tuple[str, str, str], Declared] = OrderedDict()  # what a page's sliders are about
         self._turns: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._slow = Lock()
+        self._slow: dict[str, Lock] = {}  # of each run: one does not wait for another
+        self.held = upload.Held()
         self._reading = Lock()  # one dropped file at a time
 
-    # the list
-
-    def rows(self, session: str) -> tuple[str, list[Standing]]:
-        """A row per run; of finished runs that were looked at the verdict too."""
-        standings = [self.folder.standing(run_id) for run_id in self.folder.ids()]
-        return page("rows.html.j2", standings=standings), standings
-
-    def verdict_cell(self, session: str, run_id: str) -> str:
-        """The verdict of a finished run, in a word; to show it is a look."""
-        standing = self.folder.standing(run_id)
-        if not standing.finished:
-            raise InvalidInput("the verdict of a run that is not finished is shown on its own page.")
-        try:
-            found = self.audits.of(self.folder.path(run_id))
-        except EpsgaugeError as error:
-            return page("verdict_cell.html.j2", audit=None, trouble=str(error))
-        logged = self.seen.look(session, run_id, found.run)
-        return page("verdict_cell.html.j2", audit=found.audit, trouble=None, unlogged=None if logged else UNLOGGED)
-
     # a run
+
+    def first(self, session: str, run_id: str) -> Parts:
+        """What is known of a run at once: how it stands, and a verdict that was kept, which is a look."""
+        try:
+            path = self.folder.path(run_id)
+        except InvalidInput as error:
+            return {"s": troubled(run_id, str(error)), "may_see": False, "reading": False, "known": None}
+        standing, same = self.folder.glance(run_id)
+        if standing is None or not same:
+            self.verdicts.ask(run_id, AT_ONCE)
+            self.verdicts.wait(MOMENT, until=lambda: self.folder.glance(run_id)[1])
+            standing, _ = self.folder.glance(run_id)
+        if standing is None:
+            return {"s": unread(run_id), "may_see": False, "reading": True, "known": None}
+        known = self.folder.cache.verdict(standing.content) if standing.finished else None
+        if known is not None and not self.seen.look(session, run_id, standing.brief(path)):
+            known = None  # the whole answer says that it could not be logged
+        return {"s": standing, "may_see": self.seen.may_see(session, standing), "reading": False, "known": known}
+
+    def download(self, session: str, run_id: str, kind: str) -> Download:
+        """A file with results: a look, as the page itself is."""
+        return download_of(self._declared(session, run_id)[0], kind)
 
     def progress(self, session: str, run_id: str) -> Parts:
         """How far it is, without results; `step` changes when there is enough to look again."""
@@ -72,6 +82,7 @@ class Show:
         return {
             "parts": {"progress": page("progress.html.j2", s=standing, status=status)},
             "state": standing.state,
+            "name": standing.name,
             "step": f"{standing.state == 'complete'} {standing.n_done // every}",
             "maySee": self.seen.may_see(session, standing),
         }
@@ -95,6 +106,8 @@ class Show:
             drawn=self.pictures.verdict(declared),
             warnings=warnings,
             method=found.verdict,
+            run_id=run_id,
+            downloads=OFFERED,
         )
         return {
             "parts": {"verdict": verdict, "about": page("about.html.j2", run=declared.run, audit=found)},
@@ -109,7 +122,7 @@ class Show:
         if not late:
             _keep(self._turns, (session, caller), _whole(turn), MOST_PAGES)
             return self._parts(declared, explore.quick(declared, moved))
-        with self._slow:
+        with self._slow.setdefault(run_id, Lock()):
             if self._turns.get((session, caller), 0) > _whole(turn):
                 return {"stale": True}
             found = explore.late(declared, moved)
@@ -125,7 +138,7 @@ class Show:
             declared = self.audits.of(path)
         except InvalidInput as reason:
             raise _Unjudged(str(reason)) from None
-        return declared, not self.seen.look(session, run_id, declared.run)
+        return declared, not self.seen.look(session, run_id, declared.run.brief)
 
     def _readable(self, run_id: str) -> Standing:
         standing = self.folder.standing(run_id)
@@ -166,7 +179,7 @@ class Show:
         self, session: str, question: calculator.Question, *, late: bool, turn: str, caller: str = ""
     ) -> Parts:
         if late:
-            with self._slow:
+            with self._slow.setdefault("", Lock()):
                 if self._turns.get((session, caller), 0) > _whole(turn):
                     return {"stale": True}
                 result = calculator.intervals_now(question, late=True)

@@ -39,26 +39,37 @@ function address() {
 form.addEventListener("input", () => { address(); compute(); });
 form.addEventListener("submit", (event) => { event.preventDefault(); address(); compute(); });
 
-async function read(file) {
-  if (!file) return;
+const asked = ["adjacency", "bits", "models"];
+let held = null;  // the file that the server has: what is said of it later needs no second upload
+
+async function send(name, body) {
   const { delta, level, claimed } = typed();
-  by("reading").textContent = `Reading ${file.name} …`;
+  const about = Object.fromEntries(asked.map((id) => [id, by(id).value]));
+  const which = body ? { name } : { held: held.key };
+  by("reading").textContent = `Reading ${name} …`;
+  const query = new URLSearchParams({ ...which, ...about, delta, level, claimed });
+  let found;
   try {
-    const said = Object.fromEntries(["adjacency", "bits", "models"].map((id) => [id, by(id).value]));
-    const query = new URLSearchParams({ name: file.name, ...said, delta, level, claimed });
-    const found = await ask(`/api/scores?${query}`, {}, { method: "POST", body: file });
-    put(found.parts);
-    by("reading").textContent = `${file.name} was read: its audit stands below.`;
-    by("dropped").focus();
-    by("dropped").scrollIntoView();
-    problem(null);
+    found = await ask(`/api/scores?${query}`, {}, body ? { method: "POST", body } : { method: "POST" });
   } catch (error) {
-    by("reading").textContent = "";
-    problem(error);
-    by("problem").scrollIntoView({ block: "center" });
+    found = { ...error.found, failed: error };
   }
+  held = found.held ? { key: found.held, name } : null;
+  if (found.failed) {
+    by("reading").textContent = held ? `${name} is here: say more about it above, or choose another file.` : "";
+    problem(found.failed);
+    if (found.asks) by(found.asks).focus(); else by("problem").scrollIntoView({ block: "center" });
+    return;
+  }
+  put(found.parts);
+  by("reading").textContent = `${name} was read: its audit stands below.`;
+  by("dropped").focus();
+  by("dropped").scrollIntoView();
+  problem(null);
 }
 
+const read = (file) => { if (file) send(file.name, file); };
+for (const id of asked) by(id).addEventListener("change", () => { if (held) send(held.name); });
 by("file").addEventListener("change", (event) => read(event.target.files[0]));
 const drop = by("drop");
 for (const kind of ["dragover", "drop"]) document.addEventListener(kind, (event) => event.preventDefault());

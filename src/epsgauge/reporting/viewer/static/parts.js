@@ -14,7 +14,7 @@ export async function ask(path, query = {}, options = {}) {
   }
   if (answer.status === 403) throw new Error(await answer.text());
   const found = await answer.json();
-  if (found.error) throw new Error(found.error);
+  if (found.error) throw Object.assign(new Error(found.error), { found });
   return found;
 }
 

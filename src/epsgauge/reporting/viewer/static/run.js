@@ -54,10 +54,12 @@ async function results() {
   const found = await ask("/api/results", { id, page });
   by("ask").hidden = true;
   by("waiting").hidden = !found.waiting;
+  if (found.waiting) by("known").hidden = true;
   if (found.waiting) {
     if (by("waiting").textContent !== found.waiting) by("waiting").textContent = found.waiting;
     return;
   }
+  by("known").hidden = true;
   by("results").hidden = false;
   put(found.parts);
   if (!by("controls")) {
@@ -74,11 +76,16 @@ async function look() {
     const now = await ask("/api/progress", { id });
     put(now.parts);
     maySee = now.maySee;
+    if (by("name").textContent !== now.name) {  // a large run is read after its page is there
+      by("name").textContent = now.name;
+      document.title = `${now.name} · epsgauge`;
+    }
     by("run").dataset.state = now.state;
     if (told !== null && told !== now.state) say(`The run is ${now.state}.`, 0);
     told = now.state;
     by("ask").hidden = maySee;
     if (maySee && step !== now.step) {
+      if (by("results").hidden && by("waiting").hidden) by("known").hidden = false;
       await results();
       step = now.step;
     }
