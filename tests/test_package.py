@@ -54,6 +54,8 @@ PUBLIC = [
     "sample_size",
     "verify",
 ]
+# Callbacks, which are classes of a training library's own.
+OF_A_LIBRARY = ("epsgauge.integrations.hugging_face", "epsgauge.integrations.lightning")
 HEAVY = ["torch", "matplotlib", "ray", "dask", "distributed", "sklearn", "pandas", "opacus", "dp_accounting"]
 
 
@@ -110,6 +112,15 @@ def test_a_worker_starts_without_what_judges_its_models():
 
 def test_every_module_imports_where_heavy_libraries_are_missing():
     block = "; ".join(f"sys.modules[{name!r}] = None" for name in HEAVY)
-    walk = "[importlib.import_module(m.name) for m in pkgutil.walk_packages(epsgauge.__path__, 'epsgauge.')]"
+    names = "[m.name for m in pkgutil.walk_packages(epsgauge.__path__, 'epsgauge.')]"
+    walk = f"[importlib.import_module(name) for name in {names} if name not in {OF_A_LIBRARY!r}]"
     code = f"import sys; {block}; import epsgauge, pkgutil, importlib; {walk}"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("module", OF_A_LIBRARY)
+def test_what_belongs_to_a_library_says_that_it_is_missing(module):
+    code = f"import sys; sys.modules['lightning'] = sys.modules['transformers'] = None; import {module}"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "MissingExtra: these callbacks need" in done.stderr
+    assert "Install it with: pip install" in done.stderr
