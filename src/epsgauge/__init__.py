@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from epsgauge.auditing.audit import Audit, audit
     from epsgauge.auditing.beforehand import declare
     from epsgauge.auditing.cohorts import cohorts
+    from epsgauge.auditing.coins import Coins, coins, read_coins
     from epsgauge.auditing.compare import compare
     from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
     from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Attack": "epsgauge.attacks.attack",
     "Audit": "epsgauge.auditing.audit",
+    "Coins": "epsgauge.auditing.coins",
     "DPSGD": "epsgauge.mechanisms.privacy",
     "Dask": "epsgauge.runner.on_dask",
     "EpsgaugeError": "epsgauge.errors",
@@ -66,6 +68,7 @@ _HOME = {
     "Tally": "epsgauge.stats.tally",
     "audit": "epsgauge.auditing.audit",
     "cohorts": "epsgauge.auditing.cohorts",
+    "coins": "epsgauge.auditing.coins",
     "compare": "epsgauge.auditing.compare",
     "declare": "epsgauge.auditing.beforehand",
     "estimate": "epsgauge.stats.posterior",
@@ -77,6 +80,7 @@ _HOME = {
     "largest_eps": "epsgauge.stats.sizing",
     "merge": "epsgauge.runner.merge",
     "probe": "epsgauge.probing.probe",
+    "read_coins": "epsgauge.auditing.coins",
     "report": "epsgauge.reporting.report",
     "run": "epsgauge.runner.run",
     "sample_size": "epsgauge.stats.sizing",
@@ -87,6 +91,7 @@ __all__ = [
     "DPSGD",
     "Attack",
     "Audit",
+    "Coins",
     "Dask",
     "EpsgaugeError",
     "Given",
@@ -110,6 +115,7 @@ __all__ = [
     "Tally",
     "audit",
     "cohorts",
+    "coins",
     "compare",
     "declare",
     "estimate",
@@ -121,6 +127,7 @@ __all__ = [
     "largest_eps",
     "merge",
     "probe",
+    "read_coins",
     "report",
     "run",
     "sample_size",

@@ -12,7 +12,7 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import Adversary, adversary
 from epsgauge.auditing.basis import Basis, basis_of
 from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of, direction_of, privacy_of
-from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, saturated, unpromised
+from epsgauge.auditing.caveats import beside, failures, of_coins, of_own_attack, of_rows, saturated, unpromised
 from epsgauge.auditing.claim import Claim, Promises, promises
 from epsgauge.auditing.control import Control, control_of
 from epsgauge.auditing.decision import Decision, decision_of
@@ -181,6 +181,8 @@ def audit(
     <Audit of scores: violation, ε ≥ ... (Exact, guaranteed, level 0.99, δ = 1e-05, substitute)>
     """
     if isinstance(source, Scores):
+        if declared is None and source.origin is not None:
+            declared = source.origin.declaration
         before = None if declared is None else declaration_of(declared)
         return audit_scores(source, seed, before, settings, direction=direction)
     if not isinstance(source, Run | MechanismGame):
@@ -401,6 +403,7 @@ def _assembled(case: Case) -> Audit:
         *beside(run, settings, case.looks, kept.promise),
         *unpromised(evidence, kept.why),
         *of_own_attack(case.using),
+        *of_coins(case.declaration),
         *((EITHER,) if case.direction == "either" else ()),
     )
     undeclared = () if case.declaration is not None or kept.promise != "guaranteed" else (case.undeclared,)

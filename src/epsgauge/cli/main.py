@@ -16,6 +16,7 @@ from epsgauge.cli import reproduce, streams
 from epsgauge.cli.audit import audit
 from epsgauge.cli.calibrate import calibrate
 from epsgauge.cli.check import check
+from epsgauge.cli.coins import coins
 from epsgauge.cli.compare import compare
 from epsgauge.cli.declare import declare
 from epsgauge.cli.demo import demo
@@ -60,6 +61,7 @@ GROUPS = (
     compare,
     view,
     export,
+    coins,
     declare,
     scores,
     mechanism,

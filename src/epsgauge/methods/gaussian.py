@@ -95,7 +95,10 @@ class GaussianOfCoins(OfMu, OfRanks):
         return ranked_mu(evidence.whole.ranked, level=level)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
-        mu, tallied = self.mu(evidence, level=(1 + level) / 2), evidence.one_each if self.one_pair else evidence.all_pairs
+        mu, tallied = (
+            self.mu(evidence, level=(1 + level) / 2),
+            evidence.one_each if self.one_pair else evidence.all_pairs,
+        )
         ends = estimate_mu(tallied.guesses).interval(level)
         says = f"ε under Gaussian DP, of μ of at least {mu:.3g}; credible [{ends.low:.3g}, {ends.high:.3g}]"
         return Found(_worth(mu, delta), before=says)
