@@ -4,6 +4,7 @@ python train.py coins.csv scores.csv
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def losses_of_secrets(model, tokens, n_last):
     return (each * secret).sum(1)
 
 
-def train(coins, texts, *, noise=1.0, epochs=10, batch=100, rate=4.0, width=32, seed=0):
+def train(coins, texts, *, noise=1.0, epochs=10, batch=100, rate=16.0, width=32, seed=0):
     """Scores of all canaries, and the ε that Opacus's accountant gives at δ = 1e-5."""
     torch.manual_seed(seed)
     planted, included = [row["text"] for row in coins.rows], [row["text"] for row in coins.included]
@@ -110,4 +111,4 @@ if __name__ == "__main__":
     texts = asked.corpus.read_text().splitlines()[: asked.texts] if asked.corpus else sentences(asked.texts)
     found, eps = train(made, texts, noise=asked.noise, epochs=asked.epochs)
     made.write_scores(found, asked.scores)
-    print(f"wrote {asked.scores}; the accountant's ε is {eps:.2f} at δ = 1e-5")
+    sys.stdout.write(f"wrote {asked.scores}; the accountant's ε is {eps:.2f} at δ = 1e-5\n")
