@@ -12,6 +12,7 @@ import epsgauge as eg
 PUBLIC = [
     "Attack",
     "Audit",
+    "Coins",
     "DPSGD",
     "Dask",
     "EpsgaugeError",
@@ -36,6 +37,7 @@ PUBLIC = [
     "Tally",
     "audit",
     "cohorts",
+    "coins",
     "compare",
     "declare",
     "estimate",
@@ -47,6 +49,7 @@ PUBLIC = [
     "largest_eps",
     "merge",
     "probe",
+    "read_coins",
     "report",
     "run",
     "sample_size",

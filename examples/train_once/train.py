@@ -20,11 +20,12 @@ PAD = 0
 
 
 def sentences(n, seed=0):
-    """Texts to train on, where there are no better ones: each word is followed by one of three."""
+    """Texts to train on, where there are no better ones: each word is followed by one of three, and some are rare."""
     from epsgauge.data.planted.common import COMMON
 
     rng = np.random.default_rng(seed)
-    after = rng.integers(len(COMMON), size=(len(COMMON), 3))
+    often = 1.0 / np.arange(1, len(COMMON) + 1)
+    after = rng.choice(len(COMMON), size=(len(COMMON), 3), p=often / often.sum())
     texts = []
     for _ in range(n):
         at, words = rng.integers(len(COMMON)), []

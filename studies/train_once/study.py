@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE.parents[1] / "examples" / "train_once"))
 
 KINDS = ("new-tokens", "random-words", "random-digits", "rare-words", "unlikely-words")
 NOISES = (0.0, 0.5, 1.0)
-CANARIES, TEXTS, EPOCHS, SEED = 1000, 2000, 10, 1
+CANARIES, TEXTS, EPOCHS, SEED = 1000, 1000, 10, 1
 FPR = 0.01
 
 
