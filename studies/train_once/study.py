@@ -1,6 +1,7 @@
 """Which canaries a small language model gives away, in one training with DP-SGD per kind and noise.
 
-    python studies/train_once/study.py --corpus sst-2/train.tsv    # or without: generated sentences
+    python studies/train_once/study.py                              # on generated sentences
+    python studies/train_once/study.py --corpus sst-2/train.tsv    # on other texts: hours
     python studies/train_once/study.py --check                     # the table follows from the scores
 
 Coins, scores and results.json stand beside this file. The network and its training are examples/train_once/train.py.
@@ -57,20 +58,29 @@ def main() -> None:
 
 def rows() -> list[dict[str, object]]:
     """Of each kind and noise, from the files of coins and scores."""
-    out: list[dict[str, object]] = []
-    for kind in KINDS:
-        coins = eg.read_coins(HERE / f"{kind}.csv")
-        for noise in NOISES:
-            scores = coins.scores(_file(kind, noise))
-            ins, outs = scores.score[scores.bit == 1], scores.score[scores.bit == 0]
-            auc = float((ins[:, None] > outs).mean() + (ins[:, None] == outs).mean() / 2)
-            above = np.sort(outs)[::-1][int(FPR * len(outs))]
-            bound = eg.audit(scores, direction="kept").verdict.bound
-            tpr = float(np.mean(ins > above))
-            out.append(
-                {"kind": kind, "noise": noise, "auc": round(auc, 3), "tpr": round(tpr, 3), "eps": round(bound, 2)}
-            )
-    return out
+    return [
+        {"kind": kind, "noise": noise, **rates(kind, noise), "eps": bound(kind, noise)}
+        for kind in KINDS
+        for noise in NOISES
+    ]
+
+
+def rates(kind: str, noise: float) -> dict[str, float]:
+    """The area under the curve, and the TPR at an FPR of at most 1 %."""
+    found = scores_of(kind, noise)
+    ins, outs = found.score[found.bit == 1], found.score[found.bit == 0]
+    auc = float((ins[:, None] > outs).mean() + (ins[:, None] == outs).mean() / 2)
+    above = np.sort(outs)[::-1][int(FPR * len(outs))]
+    return {"auc": round(auc, 3), "tpr": round(float(np.mean(ins > above)), 3)}
+
+
+def bound(kind: str, noise: float) -> float:
+    """The guaranteed lower bound of ε."""
+    return round(eg.audit(scores_of(kind, noise), direction="kept").verdict.bound, 2)
+
+
+def scores_of(kind: str, noise: float) -> eg.Scores:
+    return eg.read_coins(HERE / f"{kind}.csv").scores(_file(kind, noise))
 
 
 def table(found: list[dict[str, object]]) -> str:

@@ -16,11 +16,11 @@ from epsgauge.references import nearest
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        *(NewTokens(), RandomWords(), RandomDigits(), RareWords(), UnlikelyWords()),
+        *(RandomWords(), NewTokens(), RandomDigits(), RareWords(), UnlikelyWords()),
         *(NoiseImages(), CornerRows(), Gradients(), Own()),
     )
 }
-SHORT = {"text": "new-tokens", "image": "noise-images", "row": "corner-rows", "gradient": "gradients"}
+SHORT = {"text": "random-words", "image": "noise-images", "row": "corner-rows", "gradient": "gradients"}
 
 
 def kinds_of(names: Sequence[str]) -> list[Kind]:
