@@ -1,6 +1,6 @@
 """What one training with gradient canaries shows, by bound, beside the true ε; and how often a bound is too high.
 
-python benchmarks/train_once.py [--runs 40] [--canaries 5000] [--eps 4.08] [--coverage 400]
+python benchmarks/train_once.py [--runs 120] [--canaries 5000] [--eps 4.08] [--coverage 400]
 
 A linear model is trained by DP-SGD on all records at each step, in NumPy. Half of the canaries, by fair coins, are in
 every update. The adversary adds up what it sees in each canary's coordinate, with the gradients of the records in it.
@@ -101,7 +101,7 @@ def coverage(runs, n=300, eps=2.0, level=0.9):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--runs", type=int, default=120)
     parser.add_argument("--canaries", type=int, default=5000)
     parser.add_argument("--eps", type=float, default=4.08)
     parser.add_argument("--coverage", type=int, default=400)
