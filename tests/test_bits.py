@@ -173,7 +173,7 @@ def test_rows_without_a_model_are_not_guessed(tmp_path):
     one, each = (Scores.read(path, models=said) for said in ("one", "independent"))
     assert (len(one.models), len(each.models)) == (1, 240)
     assert (one.taken_as, each.taken_as, each[:9].taken_as) == ("one", "independent", "independent")
-    with pytest.raises(eg.InvalidInput, match='models must be "one" or "independent", but got \'many\''):
+    with pytest.raises(eg.InvalidInput, match='models must be "one", "independent" or "orthogonal", but got \'many\''):
         Scores.read(path, models="many")
     each.write(tmp_path / "full.csv")
     assert Scores.read(tmp_path / "full.csv").taken_as is None

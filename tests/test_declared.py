@@ -151,7 +151,7 @@ def test_which_rows_share_a_model_is_declared_too(tmp_path):
     assert sum(found["guaranteed_tally"].values()) == 100
     assert "models is 'one' here, but 'independent' in" in refused("scores", table, "--declared", file, "--one-model")
     assert "only one of --one-model and --independent" in refused("declare", "x", *said, "--independent", "--one-model")
-    with pytest.raises(eg.InvalidInput, match='models must be "one" or "independent", but got \'two\''):
+    with pytest.raises(eg.InvalidInput, match='models must be "one", "independent" or "orthogonal", but got \'two\''):
         declared(tmp_path / "other", models="two")
 
 

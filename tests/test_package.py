@@ -12,6 +12,7 @@ import epsgauge as eg
 PUBLIC = [
     "Attack",
     "Audit",
+    "Coins",
     "DPSGD",
     "Dask",
     "EpsgaugeError",
@@ -38,6 +39,7 @@ PUBLIC = [
     "audit",
     "card",
     "cohorts",
+    "coins",
     "compare",
     "declare",
     "estimate",
@@ -49,6 +51,7 @@ PUBLIC = [
     "largest_eps",
     "merge",
     "probe",
+    "read_coins",
     "report",
     "run",
     "sample_size",

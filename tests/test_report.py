@@ -473,7 +473,10 @@ def test_report_has_the_options_of_audit():
         return set(inspect.signature(command).parameters)
 
     gate = {"fail_above", "fail_on", "count_estimates", "allow_inconclusive", "curve", "explain", "as_json"}
-    assert options(report_command.report) - {"out", "format", "probe", "groups"} == options(audit_command.audit) - gate
+    assert (
+        options(report_command.report) - {"out", "format", "probe", "groups", "coins"}
+        == options(audit_command.audit) - gate
+    )
     assert set(redo.OPTIONS) == options(audit_command.audit) - gate - {"folder", "same_data"}
     assert set(redo.OF_SCORES) <= options(scores_command.scores)
 

@@ -64,11 +64,15 @@ def test_each_bound_is_inverted_once(tmp_path, monkeypatch):
     assert max(asked.values()) == 1
 
 
+@pytest.mark.parametrize("orthogonal", [False, True])
+@pytest.mark.parametrize("of_dpsgd", [False, True])
+@pytest.mark.parametrize("failing", [0.0, 1.0])
 @pytest.mark.parametrize("pairs", [1, 2])
 @pytest.mark.parametrize("by_mu", [False, True])
 @pytest.mark.parametrize("rule", ["split", "split-pairs", "given", "same-data"])
-def test_one_method_judges(rule, by_mu, pairs):
-    assert len([m for m in METHODS.values() if m.judges(Asked(rule, pairs, by_mu))]) == 1
+def test_one_method_judges(rule, by_mu, pairs, failing, of_dpsgd, orthogonal):
+    asked = Asked(rule, pairs, by_mu, failing=failing, of_dpsgd=of_dpsgd, orthogonal=orthogonal)
+    assert len([m for m in METHODS.values() if m.judges(asked)]) == 1
 
 
 def test_nothing_outside_asks_for_a_method_by_name():

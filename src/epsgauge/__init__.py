@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from epsgauge.auditing.audit import Audit, audit
     from epsgauge.auditing.beforehand import declare
     from epsgauge.auditing.cohorts import cohorts
+    from epsgauge.auditing.coins import Coins, coins, read_coins
     from epsgauge.auditing.compare import compare
     from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
     from epsgauge.integrations.assertion import assert_private
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Attack": "epsgauge.attacks.attack",
     "Audit": "epsgauge.auditing.audit",
+    "Coins": "epsgauge.auditing.coins",
     "DPSGD": "epsgauge.mechanisms.privacy",
     "Dask": "epsgauge.runner.on_dask",
     "EpsgaugeError": "epsgauge.errors",
@@ -70,6 +72,7 @@ _HOME = {
     "audit": "epsgauge.auditing.audit",
     "card": "epsgauge.reporting.card",
     "cohorts": "epsgauge.auditing.cohorts",
+    "coins": "epsgauge.auditing.coins",
     "compare": "epsgauge.auditing.compare",
     "declare": "epsgauge.auditing.beforehand",
     "estimate": "epsgauge.stats.posterior",
@@ -81,6 +84,7 @@ _HOME = {
     "largest_eps": "epsgauge.stats.sizing",
     "merge": "epsgauge.runner.merge",
     "probe": "epsgauge.probing.probe",
+    "read_coins": "epsgauge.auditing.coins",
     "report": "epsgauge.reporting.report",
     "run": "epsgauge.runner.run",
     "sample_size": "epsgauge.stats.sizing",
@@ -91,6 +95,7 @@ __all__ = [
     "DPSGD",
     "Attack",
     "Audit",
+    "Coins",
     "Dask",
     "EpsgaugeError",
     "Given",
@@ -116,6 +121,7 @@ __all__ = [
     "audit",
     "card",
     "cohorts",
+    "coins",
     "compare",
     "declare",
     "estimate",
@@ -127,6 +133,7 @@ __all__ = [
     "largest_eps",
     "merge",
     "probe",
+    "read_coins",
     "report",
     "run",
     "sample_size",

@@ -95,10 +95,11 @@ class AuditSettings(BaseModel):
         stopped: bool = False,
         coins: bool = True,
         privacy: Privacy | None = None,
+        orthogonal: bool = False,
     ) -> Asked:
         """`privacy`: what the trainer promises, which is the claim where none is stated."""
         says, claims = self.pooled_guesses is not None, self.claimed_eps is None and isinstance(privacy, DPSGD)
-        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins, failing, says, claims)
+        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins, failing, says, claims, orthogonal)
 
     @model_validator(mode="after")
     def _consistent(self) -> AuditSettings:

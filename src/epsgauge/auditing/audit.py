@@ -11,8 +11,8 @@ from typing import Any, Literal
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import Adversary, adversary
 from epsgauge.auditing.basis import Basis, basis_of
-from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of, direction_of
-from epsgauge.auditing.caveats import beside, failures, of_own_attack, of_rows, saturated, unpromised
+from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of, direction_of, privacy_of
+from epsgauge.auditing.caveats import beside, failures, of_coins, of_own_attack, of_rows, saturated, unpromised
 from epsgauge.auditing.claim import Claim, Promises, promises
 from epsgauge.auditing.control import Control, control_of
 from epsgauge.auditing.decision import Decision, decision_of
@@ -181,6 +181,8 @@ def audit(
     <Audit of scores: violation, ε ≥ ... (Exact, guaranteed, level 0.99, δ = 1e-05, substitute)>
     """
     if isinstance(source, Scores):
+        if declared is None and source.origin is not None:
+            declared = source.origin.declaration
         before = None if declared is None else declaration_of(declared)
         return audit_scores(source, seed, before, settings, direction=direction)
     if not isinstance(source, Run | MechanismGame):
@@ -251,9 +253,10 @@ def audit_scores(
     fit_pairs = using.settings.fit_pairs or default_fit_pairs(m)
     choice = choice_of(using.settings, using.settings.threshold, fit_models, fit_pairs, seed or 0)
     judged = judge(scores, choice, delta=using.settings.delta)
-    claim = promises(using.settings, None, scores.adjacency, trained=False)
-    m, models = judged.pairs_per_model, Models(n, n, 0)
-    case = Case("scores", using, Evidence(judged), m, claim, models, beforehand=declared, direction=direction)
+    privacy = None if declared is None else privacy_of(declared)
+    claim = promises(using.settings, privacy, scores.adjacency, trained=privacy is not None)
+    m, models, evidence = judged.pairs_per_model, Models(n, n, 0), Evidence(judged, privacy=privacy)
+    case = Case("scores", using, evidence, m, claim, models, beforehand=declared, direction=direction)
     return assemble(case)
 
 
@@ -332,13 +335,21 @@ class Case:
         of_table = (len(judged.judged) + (0 if judged.same_data else len(judged.fit))) * settings.delta
         fails = of_table if self.run is None else failing(self.run)
         stopped = self.facts(settings.delta).stopped
-        coins, privacy = self.evidence.coins, self.claimed_privacy
-        return settings.asked(self.pairs_per_model, failing=fails, stopped=stopped, coins=coins, privacy=privacy)
+        return settings.asked(
+            self.pairs_per_model,
+            failing=fails,
+            stopped=stopped,
+            coins=self.evidence.coins,
+            privacy=self.claimed_privacy,
+            orthogonal=self.evidence.orthogonal,
+        )
 
     @property
     def claimed_privacy(self) -> Privacy | None:
-        """What the trainer promises; a control promises nothing."""
-        if self.run is None or self.run.plan.control:
+        """What the trainer promises, or was declared to; a control promises nothing."""
+        if self.run is None:
+            return self.evidence.privacy
+        if self.run.plan.control:
             return None
         return judged_by_curve(self.run.privacy, self.run.plan.game.adjacency)
 
@@ -392,6 +403,7 @@ def _assembled(case: Case) -> Audit:
         *beside(run, settings, case.looks, kept.promise),
         *unpromised(evidence, kept.why),
         *of_own_attack(case.using),
+        *of_coins(case.declaration),
         *((EITHER,) if case.direction == "either" else ()),
     )
     undeclared = () if case.declaration is not None or kept.promise != "guaranteed" else (case.undeclared,)

@@ -13,6 +13,7 @@ from epsgauge.auditing.setup import Setup
 from epsgauge.declaration import SHOWN, Declaration, digest_of, now
 from epsgauge.errors import InvalidInput
 from epsgauge.files import create
+from epsgauge.mechanisms.privacy import Privacy, from_json
 from epsgauge.scores.said import Bits, Models, checked_bits, checked_models
 from epsgauge.scores.table import Scores
 from epsgauge.settings import AuditSettings, changed
@@ -38,12 +39,29 @@ def declare(
     a "higher" or a "lower" score means that b = 1 is more likely, or "either", which costs half of what may be missed.
     `note` is what you want to remember of the attack. A file that exists is not replaced.
     """
+    content = content_of(
+        adjacency=adjacency, bits=bits, models=models, direction=direction, seed=seed, note=note, settings=settings
+    )
+    return write_declaration(Path(path), content)
+
+
+def content_of(
+    *,
+    adjacency: Adjacency,
+    bits: Bits,
+    models: Models | None,
+    direction: Declared,
+    seed: int,
+    note: str | None,
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What is declared, checked, as plain values."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"seed must be a whole number of at least 0, but got {seed!r}.")
     if direction not in get_args(Declared):
         raise InvalidInput(f'direction must be "higher", "lower" or "either", but got {direction!r}.')
     check_of_scores(settings)
-    content: dict[str, Any] = {
+    return {
         "written": now(),
         "adjacency": checked(adjacency),
         "bits": checked_bits(bits),
@@ -51,12 +69,16 @@ def declare(
         "direction": direction,
         "seed": seed,
         "note": note,
-        "audit": changed(AuditSettings(), settings).model_dump(mode="json"),
+        "audit": changed(AuditSettings(), dict(settings)).model_dump(mode="json"),
     }
+
+
+def write_declaration(path: Path, content: dict[str, Any]) -> Declaration:
+    """A new file with its digest; one that exists is not replaced."""
     digest = digest_of(content)
     text = json.dumps({"declared": content, "digest": digest}, indent=2, ensure_ascii=False) + "\n"
     try:
-        create(Path(path), text)
+        create(path, text)
     except FileExistsError:
         raise InvalidInput(f"{path} exists, and a declaration is never replaced. Use another name.") from None
     except OSError as error:
@@ -85,6 +107,7 @@ def declaration_of(path: str | os.PathLike[str]) -> Declaration:
         checked_bits(content["bits"])
         if content.get("models") is not None:
             checked_models(content["models"])
+        from_json(content.get("privacy"))
     except (ValueError, KeyError, TypeError):
         raise unknown from None
     return Declaration(content, digest, str(written), str(path))
@@ -94,6 +117,11 @@ def direction_of(declared: Declaration) -> Declared:
     """Declarations of earlier versions say nothing, and mean higher scores."""
     way: Declared = declared.content.get("direction", "higher")
     return way
+
+
+def privacy_of(declared: Declaration) -> Privacy | None:
+    """What the training promises, where that was declared."""
+    return from_json(declared.content.get("privacy"))
 
 
 def check_of_scores(settings: Mapping[str, Any]) -> None:

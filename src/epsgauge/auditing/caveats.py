@@ -8,6 +8,7 @@ import numpy as np
 
 from epsgauge.auditing.declared import judged_before
 from epsgauge.auditing.setup import Setup
+from epsgauge.declaration import Declaration
 from epsgauge.methods.cautions import cautions
 from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.methods.facts import NO_PROOF, NOT_COINS, OF_A_CURVE
@@ -36,6 +37,16 @@ def of_own_attack(using: Setup) -> tuple[str, ...]:
     """It is given no bits, but nothing keeps code from opening the run directory."""
     unseen = "is your own code: this holds only if it does not read the bits elsewhere, which epsgauge cannot see."
     return tuple(f"The attack {own.name} {unseen}" for own in using.own if own.what == "attack")
+
+
+def of_coins(declared: Declaration | None) -> tuple[str, ...]:
+    """Coins that a given seed draws are fair if it was not picked by what it draws."""
+    said = None if declared is None else declared.content.get("coins")
+    given = isinstance(said, dict) and said.get("seed_given")
+    return (f"The coins were drawn with a given seed, {said['seed']}: {_FAIR_SEED}",) if said and given else ()
+
+
+_FAIR_SEED = "they are fair only if nobody picked it by the coins that it draws."
 
 
 def failures(judged: Sequence[Failed], run: Run | None) -> list[str]:

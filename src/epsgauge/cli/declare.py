@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -63,11 +63,16 @@ def declare(
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
     said: dict[str, Any] = {"adjacency": adjacency, "bits": bits, "seed": seed, "note": note}
     said["models"] = models_of(one_model, independent)
-    if lower_is_in and either_way:
-        raise InvalidInput("only one of --lower-is-in and --either-way can hold. Leave out the other.")
-    said["direction"] = "lower" if lower_is_in else "either" if either_way else "higher"
+    said["direction"] = direction_of(lower_is_in, either_way)
     written = write(file, **said, **given, **rule)
     if as_json:
         print_json({**written.to_json(), "declared": dict(written.content)})
     else:
         say(f"wrote {file}", f"digest {written.digest}", f"next: epsgauge scores SCORES --declared {file}")
+
+
+def direction_of(lower_is_in: bool, either_way: bool) -> Literal["higher", "lower", "either"]:
+    """Which scores will mean that b = 1."""
+    if lower_is_in and either_way:
+        raise InvalidInput("only one of --lower-is-in and --either-way can hold. Leave out the other.")
+    return "lower" if lower_is_in else "either" if either_way else "higher"

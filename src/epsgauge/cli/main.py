@@ -17,6 +17,7 @@ from epsgauge.cli.audit import audit
 from epsgauge.cli.calibrate import calibrate
 from epsgauge.cli.card import card
 from epsgauge.cli.check import check
+from epsgauge.cli.coins import coins
 from epsgauge.cli.compare import compare
 from epsgauge.cli.declare import declare
 from epsgauge.cli.demo import demo
@@ -62,6 +63,7 @@ GROUPS = (
     compare,
     view,
     export,
+    coins,
     declare,
     scores,
     mechanism,

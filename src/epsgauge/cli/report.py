@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,15 +21,21 @@ from epsgauge.cli.audit import (
     Percentile,
     PooledGuesses,
     PooledNumber,
-    RunFolder,
     SameData,
     TargetFpr,
     Threshold,
     VerdictLevel,
     VerdictMethod,
     audited,
+    given_settings,
+    rule_of,
 )
 from epsgauge.cli.terminal import say
+from epsgauge.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from epsgauge.auditing.audit import Audit
+    from epsgauge.scores.table import Scores
 
 
 class Kind(StrEnum):
@@ -44,9 +50,16 @@ ReportFile = Annotated[
     typer.Option("--report", metavar="FILE", help="Also write a report to this .html, .md or .json file."),
 ]
 
+CoinsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--coins", metavar="FILE", help="Join by id with this file of `epsgauge coins`, and judge as it says."
+    ),
+]
+
 
 def report(
-    folder: RunFolder,
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory; with --coins a file of scores.")],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="File; - is standard output. [default: report.html]"),
@@ -59,6 +72,7 @@ def report(
         Path | None,
         typer.Option("--groups", metavar="FILE", help="CSV with point and group: also judge each group of points."),
     ] = None,
+    coins: CoinsFile = None,
     delta: Delta = None,
     level: Level = None,
     attack: Attack = None,
@@ -77,7 +91,7 @@ def report(
     claimed_mu: ClaimedMu = None,
     claimed_adjacency: ClaimedAdjacency = None,
 ) -> None:
-    """Write the audit of a run as one file, with pictures."""
+    """Write the audit of a run, or of scores with their coins, as one file with pictures."""
     options = dict(locals())
     from epsgauge.auditing.cohorts import cohorts_of
     from epsgauge.probing.result import Probe
@@ -89,10 +103,28 @@ def report(
     kind = checked(target, None if chosen is None else chosen.value)  # before the look, which is logged
     shown = None if probe is None else Probe.read(probe)
     group_of = None if groups is None else read_groups(groups)
-    found = audited(folder, options, same_data)
+    found = audited(folder, options, same_data) if coins is None else _of_coins(folder, coins, options)
     cohorts = None if group_of is None else cohorts_of(found, group_of)
     if target == STDOUT:
         typer.echo(written(found, kind, probe=shown, cohorts=cohorts), nl=False)
         return
     report(found, out=target, format=kind, probe=shown, cohorts=cohorts)
     say(found.verdict.sentence, f"report: {target}")
+
+
+def of_coins(file: Path, coins: Path, score_column: str = "score") -> Scores:
+    """Scores of the canaries of one training, joined by id."""
+    from epsgauge.auditing.coins import read_coins
+
+    return read_coins(coins).scores(file, score_column=score_column)
+
+
+def _of_coins(file: Path, coins: Path, options: dict[str, Any]) -> Audit:
+    """The audit that the coins declare; settings that differ are refused there."""
+    from epsgauge.auditing.audit import audit
+
+    for name in ("attack", "percentile", "groups"):
+        if options[name] is not None:
+            raise InvalidInput(f"--{name} goes with a run, but --coins with a file of scores. Leave out one.")
+    given = given_settings(options)
+    return audit(of_coins(file, coins), **given, **rule_of(given, bool(options["same_data"])))

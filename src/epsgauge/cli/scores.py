@@ -26,7 +26,7 @@ from epsgauge.cli.audit import (
     rule_of,
 )
 from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
-from epsgauge.cli.report import ReportFile
+from epsgauge.cli.report import CoinsFile, ReportFile, of_coins
 from epsgauge.cli.terminal import AsJson, console, print_json, say
 from epsgauge.errors import InvalidInput
 from epsgauge.scores.said import Models
@@ -98,6 +98,7 @@ def scores(
     declared: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Judge as this file of `epsgauge declare` says.")
     ] = None,
+    coins: CoinsFile = None,
     cohorts: Annotated[
         bool, typer.Option("--cohorts", help="Judge each group of the column group, at levels that hold together.")
     ] = False,
@@ -118,7 +119,9 @@ def scores(
     from epsgauge.auditing.beforehand import declaration_of, direction_of
 
     models, direction = models_of(one_model, independent), kept_or_either(either_way, keep_direction)
-    if declared is not None:
+    if coins is not None:
+        check_alone(options)
+    elif declared is not None:
         declaration = declaration_of(declared)
         before = declaration.content
         adjacency = adjacency or before["adjacency"]
@@ -126,7 +129,10 @@ def scores(
         models = models or before.get("models")
         lower_is_in = lower_is_in or direction_of(declaration) == "lower"
     origin = {"bit_column": bit_column, "score_column": score_column, "lower_is_in": lower_is_in}
-    table = read_scores(file, tool, origin, adjacency=adjacency, bits=bits, models=models)
+    if coins is not None:
+        table = of_coins(file, coins, score_column)
+    else:
+        table = read_scores(file, tool, origin, adjacency=adjacency, bits=bits, models=models)
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
     gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
@@ -151,6 +157,10 @@ def _by_cohorts(
 
     if options["declared"] is not None:
         raise InvalidInput("a declaration does not fix groups, so --cohorts cannot go with --declared. Leave out one.")
+    if options["coins"] is not None:
+        raise InvalidInput(
+            "coins declare one audit of all canaries, so --cohorts cannot go with --coins. Leave out one."
+        )
     if options["either_way"]:
         raise InvalidInput("groups are judged one way, so --cohorts cannot go with --either-way. Leave out one.")
     kept: Literal["kept"] | None = "kept" if options["keep_direction"] else None
@@ -178,6 +188,15 @@ def models_of(one_model: bool, independent: bool) -> Models | None:
     if one_model and independent:
         raise InvalidInput("only one of --one-model and --independent can hold. Leave out the other.")
     return "one" if one_model else "independent" if independent else None
+
+
+def check_alone(options: dict[str, Any]) -> None:
+    """Refuse what coins have declared, or cannot go with them."""
+    said = ("adjacency", "bits", "one_model", "independent", "tool", "lower_is_in", "either_way", "declared")
+    given = [name for name in said if options[name]] + (["bit_column"] if options["bit_column"] != "bit" else [])
+    if given:
+        option = {"tool": "from"}.get(given[0], given[0]).replace("_", "-")
+        raise InvalidInput(f"--{option} cannot go with --coins, which say where the bits come from. Leave it out.")
 
 
 def read_scores(file: Path, tool: str | None, origin: dict[str, Any], **said: Any) -> Scores:

@@ -11,8 +11,8 @@ from epsgauge.bounds.subsampled import least_eps
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.methods.evidence import Evidence
-from epsgauge.methods.facts import DPSGD_CURVE, FAIR_BITS, INDEPENDENT, NUMBER_FIXED
-from epsgauge.methods.method import WHEN_STOPPED, Asked, Found
+from epsgauge.methods.facts import DIRECTIONS, DPSGD_CURVE, FAIR_BITS, INDEPENDENT, NUMBER_FIXED
+from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
 from epsgauge.methods.power import POWER
 from epsgauge.methods.ranks import OfRanks
 from epsgauge.numbers import number
@@ -31,6 +31,9 @@ class Curve(OfRanks):
     remark = "Curve is for DP-SGD alone; the other bounds do without that."
     of_dpsgd = True
     instead = WHEN_STOPPED
+
+    def form(self, evidence: Evidence, *, by_mu: bool) -> Method:
+        return CurveOfDirections() if evidence.orthogonal else Curve()
 
     def noise(self, evidence: Evidence, *, level: float) -> float:
         return self._noise(evidence, evidence.whole.ranked, level)
@@ -76,6 +79,13 @@ class Curve(OfRanks):
 
     def _worth(self, evidence: Evidence, noise: float, delta: float) -> float:
         return eps_of_noise(noise, _dpsgd(evidence), delta=delta, adjacency=evidence.scores.adjacency)
+
+
+class CurveOfDirections(Curve):
+    """The same for gradient canaries of one model, each in a direction of its own: all pairs count."""
+
+    assumptions = (DIRECTIONS, FAIR_BITS, NUMBER_FIXED, DPSGD_CURVE)
+    one_pair = False
 
 
 def _with(trained: DPSGD, noise: float) -> DPSGD:

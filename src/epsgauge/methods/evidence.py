@@ -168,10 +168,18 @@ class Evidence:
 
     @cached_property
     def ranked(self) -> Ranked:
-        """The guesses about the first pair of each model by the middle of these, from the surest on; failures last."""
-        first = firsts(self.scores)
+        """The guesses by the middle of the scores, from the surest on; failures last.
+
+        They are about the first pair of each model, or all pairs if each has an output of its own.
+        """
+        first, tallied = (self.scores, self.all_pairs) if self.orthogonal else (firsts(self.scores), self.one_each)
         order, said = ranked(first, "both")
-        return Ranked.of(np.append(said != first.bit[order], np.ones(self.one_each.n_failed, bool)))
+        return Ranked.of(np.append(said != first.bit[order], np.ones(tallied.n_failed, bool)))
+
+    @property
+    def orthogonal(self) -> bool:
+        """Whether rows are gradient canaries of one model, each in a direction of its own."""
+        return self.scores.taken_as == "orthogonal"
 
     @property
     def n_bits(self) -> int:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 # What methods assume, as readers see it.
 INDEPENDENT = "each sample comes from a model trained independently of the others (m = 1)"
+DIRECTIONS = (
+    "each sample is a gradient in a direction of its own, of at most the clipping norm, and training is DP-SGD: it "
+    "adds independent Gaussian noise in each direction"
+)
 MODELS_INDEPENDENT = "models are trained independently of each other"
 FAIR_BITS = "each bit is a fair coin that enters one model only"
 RULE_FIXED = "the attack's rule was not chosen on these samples"

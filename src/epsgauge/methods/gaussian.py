@@ -10,7 +10,7 @@ from epsgauge.bounds.gaussian import gaussian_bound, ranked_mu
 from epsgauge.methods.clopper_pearson import ClopperPearson
 from epsgauge.methods.counted import OfCounts, covering
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
+from epsgauge.methods.facts import DIRECTIONS, FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
 from epsgauge.methods.power import POWER, tally_at_power_of_posterior
 from epsgauge.methods.ranks import OfRanks
@@ -35,13 +35,15 @@ class OfMu(Method):
     instead = WHEN_STOPPED
 
     def form(self, evidence: Evidence, *, by_mu: bool) -> Method:
+        if evidence.orthogonal:
+            return GaussianOfDirections()
         return GaussianOfCoins() if evidence.coins else Gaussian()
 
     def called_for(self, asked: Asked) -> bool:
-        return asked.by_mu and not asked.several
+        return asked.by_mu and (asked.orthogonal or not asked.several)
 
     def judges(self, asked: Asked) -> bool:
-        return asked.by_mu and not asked.judges_several and (asked.coins or not asked.same_data)
+        return asked.by_mu and asked.own_outputs and (asked.coins or not asked.same_data)
 
     def plays(self, *, pairs: int, delta: float, by_split: bool) -> bool:
         return delta > 0  # at δ = 0 every μ above 0 is an infinite ε
@@ -93,7 +95,11 @@ class GaussianOfCoins(OfMu, OfRanks):
         return ranked_mu(evidence.whole.ranked, level=level)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
-        mu, ends = self.mu(evidence, level=(1 + level) / 2), estimate_mu(evidence.one_each.guesses).interval(level)
+        mu, tallied = (
+            self.mu(evidence, level=(1 + level) / 2),
+            evidence.one_each if self.one_pair else evidence.all_pairs,
+        )
+        ends = estimate_mu(tallied.guesses).interval(level)
         says = f"ε under Gaussian DP, of μ of at least {mu:.3g}; credible [{ends.low:.3g}, {ends.high:.3g}]"
         return Found(_worth(mu, delta), before=says)
 
@@ -103,6 +109,13 @@ class GaussianOfCoins(OfMu, OfRanks):
     def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
         mu = float(region.gaussian_mu(eps, delta=delta))
         return self.without_errors(float(special.ndtr(-0.5 * mu)), level)
+
+
+class GaussianOfDirections(GaussianOfCoins):
+    """The same for gradient canaries of one model, each in a direction of its own: all pairs count."""
+
+    assumptions = (DIRECTIONS, FAIR_BITS, NUMBER_FIXED, GAUSSIAN_CURVE)
+    one_pair = False
 
 
 def _mu(tally: Tally, level: float) -> float:

@@ -30,6 +30,7 @@ class Asked:
     failing: float = 0.0  # how many of all bits the mechanism may give away: their number times δ
     says_which: bool = False  # whether the settings say which guesses of a pooled bound count
     of_dpsgd: bool = False  # whether the claim is what an accountant says of DP-SGD, so that it is a whole curve
+    orthogonal: bool = False  # whether pairs are gradient canaries, each in a direction of its own
 
     @property
     def same_data(self) -> bool:
@@ -47,8 +48,13 @@ class Asked:
 
     @property
     def by_curve(self) -> bool:
-        """Whether a whole curve is judged, which needs one pair of each model."""
-        return self.of_dpsgd and not (self.judges_several or self.by_mu)
+        """Whether a whole curve is judged, which needs pairs that have their own output each."""
+        return self.of_dpsgd and not self.by_mu and self.own_outputs
+
+    @property
+    def own_outputs(self) -> bool:
+        """Whether each judged pair has an output of its own: that of its model, or the noise in its direction."""
+        return self.orthogonal or not self.judges_several
 
     @property
     def judges_several(self) -> bool:

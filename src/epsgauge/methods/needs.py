@@ -19,7 +19,7 @@ from epsgauge.stats.posterior import JEFFREYS
 from epsgauge.stats.sizing import MAX_SAMPLES, assumed_rates, sample_size
 from epsgauge.stats.tally import Tally
 
-Judged = Literal["runs", "scores", "both"]
+Judged = Literal["runs", "scores", "both", "claims of ε", "claims of μ", "gradients"]
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class OneRun(OfGuesses):
         return asked.several and asked.by_mu
 
     def judges(self, asked: Asked) -> bool:
-        return asked.by_mu and asked.judges_several and not asked.same_data
+        return asked.by_mu and not asked.own_outputs and not asked.same_data
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)

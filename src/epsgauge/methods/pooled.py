@@ -89,7 +89,7 @@ class Pooled(OfGuesses):
         return asked.several
 
     def judges(self, asked: Asked) -> bool:
-        return asked.judges_several and not (asked.weighs or asked.by_mu or asked.same_data)
+        return asked.judges_several and not (asked.weighs or asked.by_mu or asked.by_curve or asked.same_data)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         bound = pooled_bound(evidence.guesses, delta=delta, level=(1 + level) / 2)

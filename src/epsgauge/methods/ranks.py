@@ -20,7 +20,7 @@ class OfRanks(Method):
     one_pair = True
 
     def rests_on(self, evidence: Evidence) -> Tallied:
-        return evidence.whole.one_each
+        return evidence.whole.one_each if self.one_pair else evidence.whole.all_pairs
 
     def guesses(self, evidence: Evidence) -> Guesses:
         seen = evidence.whole.ranked

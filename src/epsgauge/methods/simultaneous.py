@@ -42,7 +42,7 @@ class Simultaneous(Method):
         return asked.same_data
 
     def judges(self, asked: Asked) -> bool:
-        by_another = asked.coins and not asked.judges_several if asked.by_mu else asked.weighs or asked.by_curve
+        by_another = asked.coins and asked.own_outputs if asked.by_mu else asked.weighs or asked.by_curve
         return asked.same_data and not by_another
 
     def plays(self, *, pairs: int, delta: float, by_split: bool) -> bool:

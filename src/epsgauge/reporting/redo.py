@@ -112,6 +112,9 @@ def _of_scores(audit: Audit, out: str) -> list[str]:
     origin = table.origin or Origin("FILE")
     of_rows = [] if table.taken_as is None else [OPTION[table.taken_as]]
     way = {"kept": ["--keep-direction"], "either": ["--either-way"]}.get(audit.direction or "", [])
+    if origin.coins is not None:
+        named = [word for theirs in origin.names.values() for word in ("--score-column", theirs)]
+        return [shlex.join(["epsgauge", "scores", origin.file, "--coins", origin.coins, *named, "--report", out])]
     begin, end = ["epsgauge", "scores", origin.file], [*of_rows, *origin.options, *way]
     if audit.declaration is not None:
         return [shlex.join([*begin, *end, "--declared", str(audit.declaration.file), "--report", out])]

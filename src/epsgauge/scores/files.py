@@ -126,7 +126,7 @@ def with_models(columns: dict[str, Any], rows: Models | None, name: str) -> dict
                 f"out ({OPTION[rows]})."
             )
         return {"pair": np.zeros(n, np.int64), **columns}
-    if rows == "one":
+    if rows in ("one", "orthogonal"):
         return {"model": np.zeros(n, np.int64), "pair": np.arange(n), **columns}
     if "pair" in columns:
         raise InvalidInput(

@@ -36,6 +36,12 @@ class Origin:
     bit_column: str = "bit"
     score_column: str = "score"
     lower_is_in: bool = False
+    coins: str | None = None  # the file of `epsgauge coins` whose bits these are
+
+    @property
+    def declaration(self) -> str | None:
+        """Beside the coins, which were declared with it."""
+        return None if self.coins is None else f"{self.coins[: -len('.csv')]}.json"
 
     @property
     def names(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Literal
 from epsgauge.errors import InvalidInput
 
 Bits = Literal["coins", "dealt", "unknown"]
-Models = Literal["one", "independent"]
+Models = Literal["one", "independent", "orthogonal"]
 
 BITS: dict[Bits, str] = {
     "coins": "each is a fair coin of its own, drawn before training",
@@ -17,8 +17,10 @@ BITS: dict[Bits, str] = {
 ROWS: dict[Models, str] = {
     "one": "all rows are taken as of one model",
     "independent": "each row is taken as a model of its own",
+    "orthogonal": "all rows are taken as gradient canaries of one model, each in a direction of its own",
 }
-OPTION: dict[Models, str] = {"one": "--one-model", "independent": "--independent"}  # of the command line
+# Of the command line; coins of the kind gradient say the third.
+OPTION: dict[Models, str] = {"one": "--one-model", "independent": "--independent", "orthogonal": "--coins"}
 
 
 def checked_bits(value: str, name: str = "bits") -> Bits:
@@ -35,4 +37,4 @@ def checked_models(value: str) -> Models:
     for known in ROWS:
         if value == known:
             return known
-    raise InvalidInput(f'models must be "one" or "independent", but got {value!r}.')
+    raise InvalidInput(f'models must be "one", "independent" or "orthogonal", but got {value!r}.')

@@ -27,7 +27,7 @@ def parse(raw: bytes, name: str, names: Mapping[str, str]) -> tuple[dict[str, An
 
     `names` are those of columns that the file calls otherwise.
     """
-    body = _decoded(raw, name)
+    body = decoded(raw, name)
     stream = io.StringIO(body, newline="")
     stated, header, above = _head(stream, name, names)
     rows = stream.read()
@@ -56,7 +56,7 @@ def inside(raw: bytes, names: Mapping[str, str] | None = None) -> list[Size]:
     return [(raw.count(b"\n"), len(raw))]
 
 
-def _decoded(raw: bytes, name: str) -> str:
+def decoded(raw: bytes, name: str) -> str:
     if raw.startswith(b"PK\x03\x04"):
         raise InvalidInput(f"{name} is a zip archive and not CSV. If NumPy wrote it, let its name end in .npz.")
     if raw.startswith(b"PAR1"):
