@@ -119,7 +119,7 @@ def test_both_ways_are_paid_for():
     assert (either.verdict.level, either.settings.level) == (pytest.approx(0.995), pytest.approx(0.95))
     assert either.verdict.bound == paid.verdict.bound < eg.audit(table(), **CLAIM).verdict.bound
     assert eg.audit(table(), direction="either", **CLAIM).verdict.bound == paid.verdict.bound
-    assert "each of both has half of what may be missed" in either.verdict.sentence
+    assert "each of the two directions has half of 1 − level" in either.verdict.sentence
     assert either.to_json()["scores"]["direction"] == "either"
 
 

@@ -35,8 +35,8 @@ def declare(
 
     `settings` are those of a plan's `[audit]` table. `seed` decides which models or pairs choose the rule, `bits` says
     where the bits come from, `models` which rows share a model where the file has no column for it, `direction` whether
-    a "higher" or a "lower" score means that b = 1 is more likely, or "either", which costs half of what may be missed.
-    `note` is what you want to remember of the attack. A file that exists is not replaced.
+    a "higher" or a "lower" score means that b = 1 is more likely, or "either", which leaves each direction
+    half of 1 − level. `note` is what you want to remember of the attack. A file that exists is not replaced.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"seed must be a whole number of at least 0, but got {seed!r}.")

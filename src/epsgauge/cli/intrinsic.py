@@ -1,4 +1,4 @@
-"""`epsgauge intrinsic`: what a training's own randomness would be worth, as an estimate."""
+"""`epsgauge intrinsic`: the ε that a training's own randomness would give, as an estimate."""
 
 from __future__ import annotations
 
