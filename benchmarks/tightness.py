@@ -78,8 +78,9 @@ class Row:
         bounds = np.array([one.bound for one in self.ideal])
         apart = f"{self.reached.apart:.2f} of {np.mean([one.apart for one in self.ideal]):.2f}"
         above = float(np.mean(bounds > self.accountant))
-        ideal = f"{bounds.mean():.2f} ± {bounds.std():.2f} | {bounds.mean() / self.accountant:.1%} | {above:.0%}"
-        reached = f"{self.reached.bound:.2f} | {self.reached.bound / self.accountant:.1%}"
+        share, reached_share = (100 * bound / self.accountant for bound in (bounds.mean(), self.reached.bound))
+        ideal = f"{bounds.mean():.2f} ± {bounds.std():.2f} | {share:.1f} % | {100 * above:.0f} %"
+        reached = f"{self.reached.bound:.2f} | {reached_share:.1f} %"
         cells = (self.setting, f"{self.n_models:,}", self.method, f"{self.accountant:.2f}", ideal, reached, apart)
         return f"| {' | '.join(cells)} |"
 

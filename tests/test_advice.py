@@ -56,7 +56,7 @@ def test_a_false_claim_needs_about_as_many_models_as_refute_it(folder):
 def test_it_advises_a_new_run(folder):
     text = said("check", folder / "false.toml", "--run", folder / "run")
     assert "To refute ε = 0.5 with an attack like that of" in text
-    assert "models are needed for a chance of 80%: start a new run of" in text
+    assert "models are needed for a chance of 80 %: start a new run of" in text
     assert "is extended to 500 models, it is judged by the anytime bound, which is lower" in text
 
 

@@ -64,7 +64,7 @@ def test_a_training_as_accounted_passes_and_says_what_was_tested():
     assert not checked.probe.refuted
     assert checked.audit.verdict.kind != "violation"
     assert checked.audit.verdict.level == 0.999
-    assert checked.sentence.startswith("probe: nothing speaks against")
+    assert checked.sentence.startswith("probe: nothing contradicts")
     assert json.loads(json.dumps(checked.to_json(), default=str))["outcome"] == "not refuted"
 
 
@@ -233,7 +233,7 @@ def test_junit_has_the_findings(session):
     cases = {case.get("name"): case for case in ET.parse(folder / "junit.xml").iter("testcase")}
     said = cases["test_correct"].find("properties/property")
     assert said.get("name") == "epsgauge"
-    assert said.get("value").startswith("probe: nothing speaks against")
+    assert said.get("value").startswith("probe: nothing contradicts")
     assert cases["test_other"].find("properties") is None
 
 

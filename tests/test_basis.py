@@ -31,7 +31,7 @@ from zoo import network
 TRAINED = DPSGD(sample_rate=0.1, noise_multiplier=1.0, steps=100)
 HALF = Finding("noise", "refuted", "The noise is at most 0.5 clipping norms, where 1 is accounted.", noise=0.5)
 SHUFFLED = Finding("Poisson batches", "refuted", "Batches are not drawn by coins.")
-LEFT_OUT = Finding("left out", "refuted", "With one record less, there is one step less.")
+LEFT_OUT = Finding("left out", "refuted", "With one record fewer, there is one step less.")
 CLIPS_LAYERS = network.ClipsLayers()
 WHO = Adversary("loss", "threshold 1 fixed beforehand", "black box: the loss of z1")
 

@@ -258,7 +258,7 @@ def test_errors():
 def test_command():
     words = " ".join(ask("calibrate", "clopper-pearson", "--exact").split())
     assert "PASS: above ε in at most 5 % in all 11 scenarios" in words
-    assert "outside a not so here: the number of samples was fixed beforehand" in words
+    assert "outside a does not hold here: the number of samples was fixed beforehand" in words
     assert "7.42" in words
 
 

@@ -35,7 +35,7 @@ def test_audit_for_a_person(runs):
         "proven ε = 2.00 (substitute)",
         "guaranteed",
         "Not refuted by this adversary",
-        "with 80% power",
+        "with 80 % power",
     ):
         assert text in out, text
 

@@ -33,7 +33,7 @@ def test_check_trains_nothing_and_imports_no_code(tmp_path):
     out = " ".join(ask("check", tmp_path / "plan.toml").split())
     assert "400 models with bomb:Trainer" in out
     assert "N = 340 of 340 models, m = 1; the first 60 models choose the rule" in out
-    assert "known to your code alone: --try imports it" in out
+    assert "only your code knows it: --try imports it" in out
     seen = json.loads(ask("check", tmp_path / "plan.toml", "--json"))
     bits = np.arange(400) % 2  # it needs no rule, so that those that choose one are judged too
     perfect = classed(bits.astype(float), bits, np.zeros(0), np.zeros(0, int))

@@ -350,7 +350,7 @@ def test_what_a_plan_can_show_by_the_curve(tmp_path):
     run = leaky(tmp_path, verdict_method="curve")
     found = forecast(run.plan)
     assert found.method != "curve"
-    assert any("What Curve can show is known to your code alone" in text for text in found.warnings)
+    assert any("Only your code knows what Curve can show" in text for text in found.warnings)
     built_in = run.plan.changed(trainer={"use": "dpsgd", "batch_size": 10, "epochs": 5, "noise_multiplier": 1.0})
     assert (forecast(built_in).method, forecast(built_in).largest_verdict > 5) == ("curve", True)
     control = audit_run(played(run.plan.changed(control=True), tmp_path / "control"))

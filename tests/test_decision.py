@@ -56,7 +56,7 @@ def test_a_claim_that_the_accountant_does_not_support_is_to_be_stated_anew(run):
 def test_an_attack_that_can_refute_nothing_is_inconclusive_and_is_to_be_replaced(run):
     found = ruled(WEAK, 1.0)
     assert found.kind == "inconclusive"
-    assert "this attack is too weak to refute any claim with 80% power." in found.sentence
+    assert "this attack is too weak to refute any claim with 80 % power." in found.sentence
     assert "without noise" not in found.sentence  # nothing was tried without noise
     assert "a stronger adversary" in " ".join(step.text for step in decision_of(found, run).steps)
 
@@ -69,7 +69,7 @@ def test_an_attack_with_some_power_is_not_inconclusive():
 
 def test_too_few_models_say_how_many_are_needed(run):
     found = decision_of(ruled(FEW, 4.0), run)
-    assert found.meaning == "Do not decide by this audit: there are too few models to tell."
+    assert found.meaning == "Do not base a decision on this audit: there are too few models to tell."
     assert "even a perfect attack needs about" in found.steps[0].text
 
 

@@ -93,7 +93,7 @@ def test_a_file_without_models_is_told_what_to_pass(tmp_path):
 
 
 def test_reversed_scores_are_an_error_with_remedies(tmp_path):
-    with pytest.raises(InvalidInput, match=r"lower score in 8\d% of cases\. If a lower score .* pass --lower-is-in"):
+    with pytest.raises(InvalidInput, match=r"lower score in 8\d % of cases\. If a lower score .* pass --lower-is-in"):
         eg.audit(table(-SCORES), **CLAIM)
     with pytest.raises(InvalidInput, match=r"must be lower where b = 1.* leave out --lower-is-in"):
         eg.audit(eg.Scores.read(csv(tmp_path / "s.csv"), lower_is_in=True, **READ), **CLAIM)
@@ -119,7 +119,7 @@ def test_both_ways_are_paid_for():
     assert (either.verdict.level, either.settings.level) == (pytest.approx(0.995), pytest.approx(0.95))
     assert either.verdict.bound == paid.verdict.bound < eg.audit(table(), **CLAIM).verdict.bound
     assert eg.audit(table(), direction="either", **CLAIM).verdict.bound == paid.verdict.bound
-    assert "each of both has half of what may be missed" in either.verdict.sentence
+    assert "each of the two directions has half of 1 − level" in either.verdict.sentence
     assert either.to_json()["scores"]["direction"] == "either"
 
 

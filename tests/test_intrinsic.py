@@ -59,7 +59,7 @@ def test_a_slow_twin():
 def test_without_randomness_it_is_worth_nothing():
     found = eg.intrinsic(Sum(0.0), DATA, n_seeds=3, n_neighbours=8, train_size=20)
     assert math.isinf(found.eps)
-    assert "worth nothing" in found.sentence
+    assert "gives nothing" in found.sentence
     constant = eg.intrinsic(Sum(1.0), (0 * DATA[0], DATA[1]), n_seeds=3, n_neighbours=4, train_size=20)
     assert constant.eps == 0.0
 
@@ -84,7 +84,7 @@ def test_the_command(tmp_path):
     )
     found = json.loads(ask("intrinsic", tmp_path / "plan.toml", "--seeds", "2", "--neighbours", "2", "--json"))
     assert found["promise"] == "estimate"
-    assert found["sentence"].startswith("Estimate: the training's own randomness is worth nothing, ε = ∞")
+    assert found["sentence"].startswith("Estimate: the training's own randomness gives nothing, ε = ∞")
     assert found["scatter"] == 0.0
 
 
@@ -93,7 +93,7 @@ def test_an_estimate_says_so_wherever_it_is_shown():
     for said in (str(found), found.sentence, json.dumps(found.to_json())):
         assert "stimate" in said
         assert "guaranteed" not in said
-    assert "An estimate, and no guarantee" in str(found)
+    assert "An estimate, not a guarantee" in str(found)
 
 
 def test_weights_of_models():

@@ -186,7 +186,7 @@ def test_bits_that_were_dealt_evenly_are_no_coins():
     scores = Scores(np.arange(200) // 2, np.arange(200) % 2, bits, rng.normal(bits, 1.0), "substitute", bits="coins")
     a = audit(scores, rule="given", threshold=0.5)
     assert a["pooled"].promise == "estimate"
-    assert "more evenly than they fall" in a["pooled"].note
+    assert "more evenly than coins fall" in a["pooled"].note
     alone = audit(responses(1.0, 200), rule="given", threshold=0.5, verdict_method="pooled")
     assert alone["pooled"].promise == "guaranteed"
 
@@ -237,7 +237,7 @@ def test_pairs_that_were_dealt_are_no_coins_although_one_of_them_chose():
     scores = Scores(np.arange(800) // 2, np.arange(800) % 2, bits, rng.normal(bits, 1.0), "substitute", bits="coins")
     a = audit(scores, rule="split-pairs", fit_pairs=1)
     assert a["weighted"].promise == a.verdict.promise == "estimate"
-    assert "more evenly than they fall" in a["weighted"].note
+    assert "more evenly than coins fall" in a["weighted"].note
 
 
 def test_ties_and_splits_have_draws_of_their_own():

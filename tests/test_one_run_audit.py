@@ -270,7 +270,7 @@ def test_a_claim_of_mu_is_judged_by_ranks_where_bits_are_coins():
     assert v.tally.n_samples == 1200 > len(a.judged.judged)
     assert v.assumptions == (INDEPENDENT, FAIR_BITS, NUMBER_FIXED)
     assert row.low == region.gaussian_eps(ranked_mu(a.evidence.whole.ranked, level=0.95), delta=1e-5)
-    assert row.note.startswith("ε under Gaussian DP, of μ of at least ")
+    assert row.note.startswith("ε under Gaussian DP, for μ of at least ")
     assert v.bound < v.largest
     assert 0 < v.detectable < v.largest
     assert audit(scores, claimed_mu=0.5, rule="same-data", **MU).verdict.mu == v.mu
@@ -289,7 +289,7 @@ def test_a_claim_of_mu_is_judged_exactly_for_one_pair_a_model():
     row, credible = a["gaussian"], estimate_mu(a.judged.tally).interval(0.9)
     assert row.low == region.gaussian_eps(gaussian_bound(a.judged.tally, delta=1e-5, level=0.95).mu, delta=1e-5)
     assert f"[{credible.low:.3g}, {credible.high:.3g}]" in row.note
-    assert row.note.startswith("ε under Gaussian DP, of μ in [")
+    assert row.note.startswith("ε under Gaussian DP, for μ in [")
     assert row.assumptions == (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, GAUSSIAN_CURVE)
     assert GAUSSIAN_CURVE.startswith("for ε, but not to refute a claim of μ: ")
     assert v.assumptions == (INDEPENDENT, RULE_FIXED, NUMBER_FIXED)  # refuting μ takes no more

@@ -328,4 +328,4 @@ def test_on_the_command_line(tmp_path, module):
 def test_several_pairs_per_model(tmp_path):
     done = played(pairs_plan(), tmp_path / "run")
     a = audit_run(done, {"attack": Doubled(), "verdict_method": Mine()})
-    assert "of one pair per model, fixed beforehand, of 4" in a["mine"].note
+    assert "of one pair per model out of 4, fixed beforehand" in a["mine"].note

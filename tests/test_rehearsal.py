@@ -260,7 +260,7 @@ def test_training_without_noise_is_refuted_and_its_twin_is_not(tmp_path):
     assert good.verdict.kind == "not refuted"
     assert good.verdict.bound > 1.0  # the canary leaks what a record may
     assert "the best of 11 that were tried" in good.verdict.sentence
-    assert "Without noise it orders 100% of pairs rightly" in good.verdict.sentence
+    assert "Without noise it puts 100 % of pairs in the right order" in good.verdict.sentence
     told = good.to_json()["verdict"]
     assert told["control"]["sees"]
     assert told["adversary"]["canary"].startswith("canary ")
@@ -309,7 +309,7 @@ def test_an_attack_that_sees_nothing_is_inconclusive_and_never_not_refuted(tmp_p
     assert a.verdict.kind == "inconclusive"
     assert not a.verdict.control.sees
     assert a.verdict.sentence.startswith(
-        "Inconclusive: the attack is too weak to say anything of the accountant's claim"
+        "Inconclusive: the attack is too weak to say anything about the accountant's claim"
     )
     assert "64" not in a.verdict.sentence.split("models set apart")[0][-4:]
     assert gate(a, fail_on="violation").idle == ("the attack sees nothing even without noise",)

@@ -255,7 +255,7 @@ def test_the_words_know_what_a_claim_is(judged):
 def test_the_words_of_a_bound_of_mu(judged):
     found = judged["mu"]
     assert found.verdict.mu is not None
-    assert "is worth if the mechanism is Gaussian DP" in words("ruler", found).shows
+    assert "implies if the mechanism is Gaussian DP" in words("ruler", found).shows
     assert "Gaussian DP" not in words("ruler", judged["violation"]).shows
     page = written(found, "json")
     assert "Gaussian" in page
@@ -270,7 +270,7 @@ def test_the_words_of_one_pair_a_model(judged, broken):
     assert "the other bar on" not in words("ruler", plain).shows
     said = words("bars", broken).shows
     assert "Bayesian, Jeffreys on all judged pairs; Clopper-Pearson, Exact on all judged pairs, with 3 failed" in said
-    assert "Weighted on all pairs, including those used to pick the threshold, but those of 4 failed models" in said
+    assert "Weighted on all pairs, including those used to pick the threshold, except those of 4 failed models" in said
     assert "The bound rests on all judged pairs, with 3 failed models as wrong guesses" in words("ruler", broken).shows
     nothing = replace(plain, rows=tuple(replace(row, promise="estimate") for row in plain.rows))
     assert "None of them is guaranteed here" in words("bars", nothing).shows

@@ -138,7 +138,7 @@ def test_not_refuted_says_by_whom():
         "black box: the loss of z1",
         "substitute",
         "N = 600",
-        f"refutes claims below ε = {v.detectable:.3g} with 80% power",
+        f"refutes claims below ε = {v.detectable:.3g} with 80 % power",
     ):
         assert part in v.sentence
 
@@ -174,7 +174,7 @@ def test_failed_models_can_be_why_it_is_underpowered():
     tally = Tally(tp=50, fn=10, tn=50, fp=10)
     v = ruled(tally, 2.0, failed=(10, 10))
     assert v.kind == "underpowered"
-    assert "20 guesses about models that failed count as wrong: try these again." in v.sentence
+    assert "20 guesses about failed models count as wrong: train those models again." in v.sentence
     assert "needs about N" in ruled(tally, 5.0, failed=(10, 10)).sentence  # too few, failures or not
 
 
@@ -191,7 +191,7 @@ def test_no_sentence_says_more_than_is_known():
         v = ruled(tally, claim, promise=promise, caveats=("The level was not kept: so.",))
         assert "verified" not in v.sentence.lower()
         assert v.sentence.endswith("The level was not kept: so.")
-        assert ("no confidence bound" in v.sentence) == (promise == "credible")
+        assert ("not a confidence bound" in v.sentence) == (promise == "credible")
         assert ("only an estimate" in v.sentence) == (promise == "estimate")
 
 

@@ -91,7 +91,7 @@ def small_plan(n_models=40):
 
 
 def pairs_plan(m=4, *, shift=1.0, **kw):
-    """Several pairs of ordinary points a model."""
+    """Several pairs of ordinary points per model."""
     own = {"pairs_per_model": m, "challenge": "average", "canaries": None, "train_size": 20, **kw}
     return plan(Pairs(shift), **{"audit": {"attack": "percentile"}, "data": {"use": "zeros", "size": 200}, **own})
 

@@ -20,7 +20,7 @@ from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Method
 from epsgauge.methods.power import POWER, needed
-from epsgauge.numbers import number
+from epsgauge.numbers import number, percent
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.view import Run, results_of
 from epsgauge.scores.rules import judge
@@ -31,7 +31,7 @@ from epsgauge.stats.arrays import Ints
 # More models are not asked for, and fewer cannot choose a rule.
 MOST, FEWEST = 100_000, 24
 # Scores of the best attack on DP-SGD: so many of each bit. No FPR is taken to be smaller.
-BEST, DRAWN, SMALLEST = "the best attack on such DP-SGD", 2000, 1e-9
+BEST, DRAWN, SMALLEST = "the best attack on this DP-SGD", 2000, 1e-9
 
 Judge = Callable[[int, Evidence], Method]  # who judges so many models
 
@@ -62,8 +62,8 @@ class Advice:
             return f"{none}." if self.attack == BEST else f"{none}: use a stronger attack."
         n = f"{self.n_models:.0f}"
         return (
-            f"To refute ε = {number(self.eps)} with {attack}, about {n} models are needed for a chance of {POWER:.0%}: "
-            f"start a new run of {n}."
+            f"To refute ε = {number(self.eps)} with {attack}, about {n} models are needed for a chance of "
+            f"{percent(POWER)}: start a new run of {n}."
         )
 
 

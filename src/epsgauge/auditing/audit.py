@@ -49,7 +49,7 @@ from epsgauge.stats.tally import Tally
 UNDECLARED = (
     "Not declared beforehand: this is guaranteed if rule, δ, level and seed were fixed before the scores were seen."
 )
-ONE_GAME = "This is guaranteed of one game: of several that are tried, each may be wrong at its own level."
+ONE_GAME = "This is guaranteed for one game: if several are tried, each may be wrong at its own level."
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def audit(
     contradict it are refused. A run's store has what its plan declared.
 
     Scores that are clearly lower where b = 1 are an error. With `direction="either"` they are judged as they point:
-    both directions are tried, each with half of what may be missed. With "kept" they are judged as they are.
+    both directions are tried, each with half of 1 − level. With "kept" they are judged as they are.
 
     `attack` and `verdict_method` may be objects of your own: an `Attack`, a `Method`.
 

@@ -36,8 +36,8 @@ def declare(
 
     `settings` are those of a plan's `[audit]` table. `seed` decides which models or pairs choose the rule, `bits` says
     where the bits come from, `models` which rows share a model where the file has no column for it, `direction` whether
-    a "higher" or a "lower" score means that b = 1 is more likely, or "either", which costs half of what may be missed.
-    `note` is what you want to remember of the attack. A file that exists is not replaced.
+    a "higher" or a "lower" score means that b = 1 is more likely, or "either", which leaves each direction
+    half of 1 − level. `note` is what you want to remember of the attack. A file that exists is not replaced.
     """
     content = content_of(
         adjacency=adjacency, bits=bits, models=models, direction=direction, seed=seed, note=note, settings=settings

@@ -66,8 +66,8 @@ def failures(judged: Sequence[Failed], run: Run | None) -> list[str]:
         )
     if late:
         who = f"{count(late, 'model')} that had failed {'was' if late == 1 else 'were'} trained again"
-        counts = "it counts" if late == 1 else "they count"
-        out.append(f"{who} after results had been seen: {counts} as failed, as at that look.")
+        counts = "it still counts" if late == 1 else "they still count"
+        out.append(f"{who} after results had been seen: {counts} as failed.")
     return out
 
 

@@ -65,7 +65,7 @@ def promises(
     eps: dict[Adjacency, float | None] = dict.fromkeys(shown)
     if control:
         return Promises(
-            NoClaim("of a control run, which has no noise, nothing is promised."),
+            NoClaim("a control run has no noise, so nothing is promised."),
             eps,
             None,
             settings.delta,

@@ -30,7 +30,8 @@ class Control:
         return self.by_chance <= 1 / ONCE_IN
 
     def __str__(self) -> str:
-        return f"without noise it orders {self.right_order:.0%} of pairs rightly ({self.n_models} models set apart)"
+        share = f"{100 * self.right_order:.0f} %"
+        return f"without noise it puts {share} of pairs in the right order ({self.n_models} models set apart)"
 
 
 def control_of(attack: Attack, quiet: Signals) -> Control | None:

@@ -12,18 +12,18 @@ from epsgauge.runner.view import Run
 
 MEANS: dict[Ruling, str] = {
     "violation": "Do not release under this claim: the {what} spends more than it promises.",
-    "violation by an estimate": "Do not decide by this audit: its bound is an estimate.",
-    "violation by a credible bound": "Do not decide by this audit: its bound is credible, not guaranteed.",
-    "unsupported": "Do not release under this claim: its ε was computed for another {what} than this one.",
-    "not refuted": "Nothing that was seen speaks against the claim. This does not verify it.",
-    "inconclusive": "Do not decide by this audit: the attack is too weak to tell.",
-    "underpowered": "Do not decide by this audit: there are too few {units} to tell.",
+    "violation by an estimate": "Do not base a decision on this audit: its bound is an estimate.",
+    "violation by a credible bound": "Do not base a decision on this audit: its bound is credible, not guaranteed.",
+    "unsupported": "Do not release under this claim: its ε was computed for a different {what}.",
+    "not refuted": "Nothing that was seen contradicts the claim. This does not verify it.",
+    "inconclusive": "Do not base a decision on this audit: the attack is too weak to tell.",
+    "underpowered": "Do not base a decision on this audit: there are too few {units} to tell.",
     "no claim": "There is nothing to decide: no claim was given.",
 }
 OF_MECHANISM: dict[Ruling, str] = {
     "violation": "Find what the region sees: audit with one region at a time (regions), then fix the mechanism.",
-    "violation by an estimate": "Play a new game with another seed, and judge it by a bound that is guaranteed.",
-    "violation by a credible bound": "Play a new game with another seed, and judge it by a bound that is guaranteed.",
+    "violation by an estimate": "Play a new game with another seed, and judge it by a guaranteed bound.",
+    "violation by a credible bound": "Play a new game with another seed, and judge it by a guaranteed bound.",
     "unsupported": "Fix the mechanism, or claim what it does.",
     "not refuted": "Try other pairs of neighbouring inputs (pairs), or more samples.",
     "inconclusive": "Use more samples, or other pairs of neighbouring inputs (pairs).",

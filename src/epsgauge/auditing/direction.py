@@ -12,7 +12,7 @@ from epsgauge.scores.table import Scores
 
 # "kept": as they are, wherever they point. "either": as they point, paid for as two audits. Else they are checked.
 Direction = Literal["kept", "either"]
-EITHER = "The scores decided which direction is judged, and each of both has half of what may be missed."
+EITHER = "The scores decided which direction is judged, so each of the two directions has half of 1 − level."
 BY_CHANCE = 1e-5  # scores that tell nothing are refused so often, if each row is of a model of its own
 
 
@@ -53,8 +53,8 @@ def check_direction(scores: Scores) -> None:
     )
     raise InvalidInput(
         f"scores must be {'lower' if lower else 'higher'} where b = 1, but they point the other way: of two rows, one "
-        f"with each bit, the one with b = 1 has the {'higher' if lower else 'lower'} score in {share:.0%} of cases. "
-        f"{turn}; the guarantee then rests on your having known so before you saw these scores. If you did not, pass "
-        '--either-way (direction="either"): it judges both directions, each with half of what may be missed. To judge '
-        'the scores as they are, pass --keep-direction (direction="kept").'
+        f"with each bit, the one with b = 1 has the {'higher' if lower else 'lower'} score in {100 * share:.0f} % of "
+        f"cases. {turn}; the guarantee then holds only if you knew this before you saw these scores. If you did not, "
+        'pass --either-way (direction="either"): it judges both directions, each with half of 1 − level. To judge the '
+        'scores as they are, pass --keep-direction (direction="kept").'
     )

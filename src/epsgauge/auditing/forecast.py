@@ -70,11 +70,13 @@ def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> 
 
     wanted, warnings = METHODS.get(settings.verdict_method or ""), list(found.notes)
     if wanted is not None and wanted.of_dpsgd and (unknown or plan.control):
-        said = f"What {wanted.label} can show is known to your code alone: --try imports it. Shown is another."
+        said = f"Only your code knows what {wanted.label} can show: --try imports it. Another method is shown."
         warnings += [said] if unknown else []
         wanted = None
     elif wanted is None and settings.verdict_method is not None:
-        warnings.append(f"What {settings.verdict_method} can show is not known: it is your own code. Shown is another.")
+        warnings.append(
+            f"What {settings.verdict_method} can show is not known: it is your own code. Another method is shown."
+        )
 
     def judge_of(n_models: int, evidence: Evidence) -> Method:
         asked = settings.asked(m, failing=n_models * m * settings.delta, privacy=privacy)
@@ -88,8 +90,8 @@ def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> 
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
     if claim is not None and largest <= claim:
         warnings.append(
-            f"With so many models the verdict can only be underpowered: no attack could refute ε = {claim:.3g}. "
-            "Use more models, or hold the posterior against it instead."
+            f"With this many models the verdict can only be underpowered: no attack could refute ε = {claim:.3g}. "
+            "Use more models, or compare the posterior with it instead."
         )
     known = _attacks(plan, privacy, found.claim, run) if claim is not None else []
     at = {"eps": claim or 0.0, "delta": found.delta}
@@ -111,7 +113,7 @@ def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> 
         largest_eps(n_judged * m_judged, delta=settings.delta, level=(1 + settings.level) / 2),
         found.accountant,
         claim,
-        "known to your code alone: --try imports it" if unknown else _said(found.claim, found.accountant),
+        "only your code knows it: --try imports it" if unknown else _said(found.claim, found.accountant),
         advice,
         tuple(warnings),
     )

@@ -21,10 +21,12 @@ def sensitivity(game: MechanismGame) -> Finding | None:
     for d0, d1 in game.all_pairs:
         one, other = (game.frozen(data, SEEDS).numbers for data in (d0, d1))
         if one.shape != other.shape or not (np.isfinite(one).all() and np.isfinite(other).all()):
-            return not_tested(name, "Outputs are not numbers of a fixed length, so that no difference can be taken.")
+            return not_tested(name, "Outputs are not numbers of a fixed length, so no difference can be taken.")
         moved = other - one
         if np.ptp(moved, axis=0).max(initial=0.0) > ADDED * stated:
-            return not_tested(name, "The noise is not added to a value: with it, what a record moves varies.")
+            return not_tested(
+                name, "The noise is not added to a value: how far a record moves the output depends on it."
+            )
         far = float(np.linalg.norm(moved, ord=game.norm, axis=1).min())
         if far >= most:
             most, where = far, f"d0 = {d0!r} and d1 = {d1!r}"

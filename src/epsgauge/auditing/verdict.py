@@ -17,7 +17,7 @@ from epsgauge.methods.facts import DPSGD_CURVE, GAUSSIAN_CURVE
 from epsgauge.methods.method import Method
 from epsgauge.methods.power import POWER
 from epsgauge.methods.rows import bound_of
-from epsgauge.numbers import number
+from epsgauge.numbers import number, percent
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
@@ -40,7 +40,7 @@ ABOVE: dict[Kind, Ruling] = {
 }
 OWNER = {"stated": "the stated claim", "accountant": "the accountant's claim", "known": "the proven claim"}
 PROMISE = {
-    "credible": "The bound is credible, that is of a posterior: no confidence bound.",
+    "credible": "The bound is credible: it comes from a posterior and is not a confidence bound.",
     "estimate": "The bound is only an estimate: no level is promised.",
     "guaranteed": "",
 }
@@ -98,7 +98,7 @@ class Verdict:
             case "not refuted":
                 return f"{_claimed(self)}."
             case "inconclusive":
-                return f"the attack is too weak to say anything of {_claimed(self)}."
+                return f"the attack is too weak to say anything about {_claimed(self)}."
             case "underpowered":
                 return f"this audit cannot refute {_claimed(self)}, whatever the attack."
             case _:
@@ -128,7 +128,9 @@ class Verdict:
             case "inconclusive":
                 blind = self.control is not None and not self.control.sees
                 found = [
-                    f"Even without noise it hardly tells what a model was trained on: {self.control}." if blind else "",
+                    f"Even without noise it can hardly tell what a model was trained on: {self.control}."
+                    if blind
+                    else "",
                     "" if blind else f"{_shown(self)}. {_power(self)}",
                     f"The adversary: {self.adversary}.",
                     "Give it more: other canaries, another attack, or a look at the updates.",
@@ -256,8 +258,8 @@ def _power(v: Verdict) -> str:
         by = f", by {v.guessed_by}" if v.guessed_by else ""
         at = f"the measured share of right guesses ({v.guesses.n_right} of {v.guesses.n_guesses}{by})"
     if v.detectable > 0:
-        return f"At {at} this attack refutes claims below ε = {number(v.detectable)} with {v.power:.0%} power."
-    return f"At {at} this attack is too weak to refute any claim with {v.power:.0%} power."
+        return f"At {at} this attack refutes claims below ε = {number(v.detectable)} with {percent(v.power)} power."
+    return f"At {at} this attack is too weak to refute any claim with {percent(v.power)} power."
 
 
 def _claimed(v: Verdict) -> str:
@@ -275,11 +277,12 @@ def _shown(v: Verdict) -> str:
     if v.guesses is not None and v.guesses.n_guesses < v.guesses.n_bits:
         how += f", of which {v.guesses.n_guesses} count"
     if v.mu is not None:
-        return f"The attack shows μ of at least {number(v.mu)}, under Gaussian DP ε of {number(v.bound)} ({how})"
+        mu, eps = number(v.mu), number(v.bound)
+        return f"The attack shows μ of at least {mu}, which means ε of at least {eps} under Gaussian DP ({how})"
     if v.noise is not None and v.noise < math.inf:
         return (
-            f"The attack shows noise below the multiplier {number(v.noise)}, which is ε of at least {number(v.bound)} "
-            f"if training is DP-SGD with the stated sampling rate and steps ({how})"
+            f"The attack shows a noise multiplier below {number(v.noise)}, which means ε of at least "
+            f"{number(v.bound)} if training is DP-SGD with the stated sampling rate and steps ({how})"
         )
     return f"The attack shows ε of at least {number(v.bound)} ({how})"
 
@@ -289,7 +292,7 @@ def _needed(v: Verdict) -> str:
     if v.needed is None:
         return ""
     if v.failed and v.needed <= v.tally.n_samples:
-        return f"{v.failed} guesses about models that failed count as wrong: try these again."
+        return f"{v.failed} guesses about failed models count as wrong: train those models again."
     if math.isinf(v.needed):
         return f"No number of guesses up to {MAX_SAMPLES:.0e} is enough."
     return f"Even a perfect attack needs about N = {v.needed:.0f}."

@@ -33,7 +33,9 @@ VerdictLevel = Annotated[float | None, typer.Option(help="One-sided level of the
 PooledGuesses = Annotated[
     str | None, typer.Option(help="Guesses that the pooled bound counts: all, positive, negative, top or top-positive.")
 ]
-PooledNumber = Annotated[int | None, typer.Option(help="How many of the surest count, with top or top-positive.")]
+PooledNumber = Annotated[
+    int | None, typer.Option(help="How many of the surest guesses count, with top or top-positive.")
+]
 ClaimedAdjacency = Annotated[
     str | None, typer.Option(help="Adjacency of the claim: substitute, add-remove or label-only.")
 ]
@@ -44,11 +46,14 @@ Attack = Annotated[
         "or your own as module:attr."
     ),
 ]
-FitModels = Annotated[int | None, typer.Option(help="Use this many models, the first ones, to choose the rule.")]
+FitModels = Annotated[int | None, typer.Option(help="Use this many models, from the first, to choose the rule.")]
 Percentile = Annotated[float | None, typer.Option(help="Use this percentile, fixed beforehand.")]
 Threshold = Annotated[float | None, typer.Option(help="Use this threshold, fixed beforehand.")]
 SameData = Annotated[
-    bool, typer.Option("--same-data", help="Choose on the judged data. Only the simultaneous bound stays guaranteed.")
+    bool,
+    typer.Option(
+        "--same-data", help="Choose the rule on the judged data. Only the simultaneous bound stays guaranteed."
+    ),
 ]
 TargetFpr = Annotated[float | None, typer.Option(help="Choose the rule with this FPR.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Also say what each promise means and assumes.")]

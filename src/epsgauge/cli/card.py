@@ -1,4 +1,4 @@
-"""`epsgauge card`: the facts that those who evaluate or register a deployment ask for."""
+"""`epsgauge card`: the facts that evaluators and registries of deployments ask for."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from epsgauge.cli.terminal import say
 
 
 def card(
-    source: Annotated[Path, typer.Argument(metavar="RUN|JSON", help="A run directory, or the JSON of a report.")],
+    source: Annotated[Path, typer.Argument(metavar="RUN|JSON", help="A run directory, or a report in JSON.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write to this .md or .json file.")
     ] = None,
     declared: Annotated[
-        Path | None, typer.Option("--declare", metavar="FILE", help="What you state yourself (TOML): curator, unit, …")
+        Path | None,
+        typer.Option("--declare", metavar="FILE", help="TOML with what you state yourself: curator, unit, …"),
     ] = None,
     section: Annotated[bool, typer.Option("--section", help="Print the section for a model card.")] = False,
 ) -> None:

@@ -19,7 +19,9 @@ def check(
     small: Small = False,
     run: Annotated[
         Path | None,
-        typer.Option("--run", metavar="RUN", help="Recommend a number of models from what the attack saw in this run."),
+        typer.Option(
+            "--run", metavar="RUN", help="Recommend a number of models, based on what the attack saw in this run."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

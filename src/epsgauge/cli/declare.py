@@ -36,12 +36,14 @@ def declare(
     independent: Independent = False,
     lower_is_in: LowerIsIn = False,
     either_way: EitherWay = False,
-    note: Annotated[str | None, typer.Option(help="What to remember of the attack and its scores.")] = None,
+    note: Annotated[str | None, typer.Option(help="A note about the attack and its scores.")] = None,
     delta: Delta = None,
     level: Level = None,
-    fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
+    fit_models: Annotated[
+        int | None, typer.Option(help="Use this many models to choose the threshold. [default: a sixth]")
+    ] = None,
     fit_pairs: FitPairs = None,
-    seed: Annotated[int, typer.Option(help="Decides which models or pairs choose the threshold.")] = 0,
+    seed: Annotated[int, typer.Option(help="Decides which models or pairs are used to choose the threshold.")] = 0,
     threshold: Annotated[float | None, typer.Option(help="Use this threshold.")] = None,
     same_data: SameData = False,
     target_fpr: Annotated[float | None, typer.Option(help="Choose the threshold with this FPR.")] = None,

@@ -29,7 +29,9 @@ def estimate(
     eps: Annotated[float | None, typer.Option(help="ε at which to estimate δ.")] = None,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.90,
     quantity: Annotated[Quantity, typer.Option(help="What to estimate: ε, δ, or μ of Gaussian DP.")] = Quantity.eps,
-    claimed_eps: Annotated[float | None, typer.Option(help="Claimed ε: prints Pr[ε > it].")] = None,
+    claimed_eps: Annotated[
+        float | None, typer.Option(help="Claimed ε: also print the probability that ε is above it.")
+    ] = None,
     claimed_delta: Annotated[float | None, typer.Option(help="The same for --quantity delta.")] = None,
     claimed_mu: Annotated[float | None, typer.Option(help="The same for --quantity mu.")] = None,
     prior: Annotated[tuple[float, float], typer.Option(help="Shapes of the Beta prior of both rates.")] = (0.5, 0.5),

@@ -23,7 +23,7 @@ def export(
     ] = None,
     groups: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="CSV with point and group: which group each z1 belongs to, for cohorts."),
+        typer.Option(metavar="FILE", help="CSV with columns point and group: the group of each z1, for cohorts."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -25,11 +25,11 @@ FailOn = Annotated[
     ),
 ]
 CountEstimates = Annotated[
-    bool, typer.Option("--count-estimates", help="Let gates count bounds that are not guaranteed too.")
+    bool, typer.Option("--count-estimates", help="Let gates also count bounds that are not guaranteed.")
 ]
 AllowInconclusive = Annotated[
     bool,
-    typer.Option("--allow-inconclusive", help="Exit with 0, not 4, if a gate passes that could not have failed."),
+    typer.Option("--allow-inconclusive", help="Exit with 0, not 4, if a gate could not have failed."),
 ]
 
 REFUSED, COULD_NOT_FAIL = 1, 4

@@ -1,4 +1,4 @@
-"""`epsgauge init`: a plan and the few lines around one's own training code, to start from."""
+"""`epsgauge init`: a plan and the few lines around your own training code, to start from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`epsgauge intrinsic`: what a training's own randomness would be worth, as an estimate."""
+"""`epsgauge intrinsic`: the ε that a training's own randomness would give, as an estimate."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from epsgauge.cli.terminal import AsJson, console, print_json
 
 def intrinsic(
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan (TOML).")],
-    seeds: Annotated[int, typer.Option(help="Models of one training set.")] = 20,
-    neighbours: Annotated[int, typer.Option(help="Models of training sets that differ in one record.")] = 20,
+    seeds: Annotated[int, typer.Option(help="Number of models to train on one training set.")] = 20,
+    neighbours: Annotated[int, typer.Option(help="Number of models to train on sets that differ in one record.")] = 20,
     small: Small = False,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate the ε that initial weights and batches alone would be worth. It is no guarantee and no claim."""
+    """Estimate the ε that random initial weights and batches alone would give. Neither a guarantee nor a claim."""
     from epsgauge.reporting import layout
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.probed import intrinsic_of_plan

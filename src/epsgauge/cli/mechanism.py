@@ -28,21 +28,27 @@ def mechanism(
     ] = None,
     eps: Annotated[float | None, typer.Option(help="Claimed ε.")] = None,
     delta: Annotated[
-        float | None, typer.Option(help="δ of the claim. [default: 0; of --mu, at which ε is shown: 1e-5]")
+        float | None,
+        typer.Option(help="δ of the claim; with --mu, the δ at which ε is shown. [default: 0; with --mu: 1e-5]"),
     ] = None,
-    mu: Annotated[float | None, typer.Option(help="Claimed μ of Gaussian DP instead: a whole curve.")] = None,
-    samples: Annotated[int, typer.Option(help="Samples to draw; with --until, at most.")] = 100_000,
+    mu: Annotated[
+        float | None, typer.Option(help="Claimed μ of Gaussian DP, instead of ε and δ: a whole curve.")
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Number of samples to draw; with --until, the most to draw.")] = 100_000,
     until: Annotated[str | None, typer.Option(help="violation: draw samples until one is proven.")] = None,
     regions: Annotated[
-        str | None, typer.Option(help="What may be learned: some of events,linear,trees,kernel,digits. [default: all]")
+        str | None,
+        typer.Option(help="Kinds of regions to learn: some of events,linear,trees,kernel,digits. [default: all]"),
     ] = None,
-    adjacency: Annotated[str, typer.Option(help="How both data sets differ: substitute or add-remove.")] = "substitute",
+    adjacency: Annotated[
+        str, typer.Option(help="How the two data sets differ: substitute or add-remove.")
+    ] = "substitute",
     sensitivity: Annotated[
         float | None,
         typer.Option(help="Stated sensitivity, tested by replaying noise; the function must take rng."),
     ] = None,
     norm: Annotated[int, typer.Option(help="Norm of the sensitivity: 1 or 2.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of bits, and of noise where that can be seeded.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bits, and of the noise if that can be seeded.")] = 0,
     level: Level = None,
     verdict_method: VerdictMethod = None,
     verdict_level: VerdictLevel = None,

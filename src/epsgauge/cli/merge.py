@@ -15,7 +15,7 @@ def merge(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The merged run directory, a new one.")],
     as_json: AsJson = False,
 ) -> None:
-    """Put the models of several run directories of one plan together. Parts that disagree are refused."""
+    """Merge the models of several run directories of one plan. Parts that disagree are refused."""
     from epsgauge.reporting.status import show
     from epsgauge.runner.merge import merge
 

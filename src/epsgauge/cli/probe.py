@@ -16,12 +16,12 @@ REFUTED = 1
 def probe(
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan (TOML).")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write JSON, which `report --probe` shows.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write JSON, for `report --probe`.")
     ] = None,
     small: Small = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test noise, clipping, sampling and steps directly. Exits with 1 if they are not what is accounted."""
+    """Test noise, clipping, sampling and steps directly. Exits with 1 if they are not what the accountant assumes."""
     from epsgauge.errors import InvalidInput
     from epsgauge.reporting.probe import show
     from epsgauge.runner.plan import Plan

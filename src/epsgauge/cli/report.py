@@ -66,11 +66,13 @@ def report(
     ] = None,
     format: Annotated[Kind | None, typer.Option(help="Format, if the file name does not say it.")] = None,
     probe: Annotated[
-        Path | None, typer.Option("--probe", metavar="FILE", help="Show what `epsgauge probe --out FILE` found, too.")
+        Path | None, typer.Option("--probe", metavar="FILE", help="Also show what `epsgauge probe --out FILE` found.")
     ] = None,
     groups: Annotated[
         Path | None,
-        typer.Option("--groups", metavar="FILE", help="CSV with point and group: also judge each group of points."),
+        typer.Option(
+            "--groups", metavar="FILE", help="CSV with columns point and group: also judge each group of points."
+        ),
     ] = None,
     coins: CoinsFile = None,
     delta: Delta = None,

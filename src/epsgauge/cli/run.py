@@ -54,7 +54,7 @@ def run(
     ] = None,
     models: Annotated[
         str | None,
-        typer.Option(metavar="A:B", help="Train only models A to B − 1; `epsgauge merge` puts parts together."),
+        typer.Option(metavar="A:B", help="Train only models A to B − 1; `epsgauge merge` merges the parts."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from epsgauge.scores.table import Scores
 
 OneModel = Annotated[
-    bool, typer.Option("--one-model", help="All rows are of one model. Of a file without the column model.")
+    bool, typer.Option("--one-model", help="All rows come from one model. For a file without the column model.")
 ]
 Independent = Annotated[
-    bool, typer.Option("--independent", help="Each row is of a model of its own. Of a file without that column.")
+    bool,
+    typer.Option("--independent", help="Each row comes from a model of its own. For a file without the column model."),
 ]
 Tool = Annotated[
     str | None,
@@ -51,7 +52,7 @@ Tool = Annotated[
 LowerIsIn = Annotated[
     bool,
     typer.Option(
-        "--lower-is-in", help="A lower score means that b = 1 is more likely, as with losses. Decide so beforehand."
+        "--lower-is-in", help="A lower score means that b = 1 is more likely, as with losses. Decide this beforehand."
     ),
 ]
 EitherWay = Annotated[
@@ -79,10 +80,12 @@ def scores(
     ] = False,
     delta: Delta = None,
     level: Level = None,
-    fit_models: Annotated[int | None, typer.Option(help="Models that choose the threshold. [default: a sixth]")] = None,
+    fit_models: Annotated[
+        int | None, typer.Option(help="Use this many models to choose the threshold. [default: a sixth]")
+    ] = None,
     fit_pairs: FitPairs = None,
     seed: Annotated[
-        int | None, typer.Option(help="Decides which models or pairs choose the threshold. [default: 0]")
+        int | None, typer.Option(help="Decides which models or pairs are used to choose the threshold. [default: 0]")
     ] = None,
     threshold: Annotated[float | None, typer.Option(help="Use this threshold, fixed beforehand.")] = None,
     same_data: SameData = False,
@@ -96,11 +99,12 @@ def scores(
     claimed_mu: ClaimedMu = None,
     claimed_adjacency: ClaimedAdjacency = None,
     declared: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Judge as this file of `epsgauge declare` says.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Judge as declared in this file, which `epsgauge declare` wrote."),
     ] = None,
     coins: CoinsFile = None,
     cohorts: Annotated[
-        bool, typer.Option("--cohorts", help="Judge each group of the column group, at levels that hold together.")
+        bool, typer.Option("--cohorts", help="Judge each group in the column group, at levels that hold together.")
     ] = False,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,

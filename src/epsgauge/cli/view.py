@@ -1,4 +1,4 @@
-"""`epsgauge view`: a page on this machine that lists runs, follows them and lets one explore."""
+"""`epsgauge view`: a page on this machine that lists runs, follows them and lets you explore them."""
 
 from __future__ import annotations
 

@@ -90,8 +90,8 @@ def _method_bar(picture: Picture, bar: Bar, x: Scale, y: float) -> None:
 def words(subject: Subject, shown: Bars) -> Words:
     tail, rest = percent((1 - subject.level) / 2), "" if subject.source is None else _by_method(subject.source)
     sure = (
-        f"A guaranteed interval is too high in at most {tail} of such audits and, if it has an upper end, too low in "
-        f"at most {tail}, as long as its assumptions hold. "
+        f"A guaranteed interval is too high in at most {tail} of audits like this one and, if it has an upper end, "
+        f"too low in at most {tail}, as long as its assumptions hold. "
     )
     if subject.source is not None and not any(bar.promise == "guaranteed" for bar in shown.bars):
         sure = "None of them is guaranteed here: the notes say why. "

@@ -72,16 +72,17 @@ def draw(shown: Groups, *, prefix: str = "") -> str:
 
 
 def words(_: Cohorts, shown: Groups) -> Words:
+    level = percent(shown.level)
     sure = {
-        "guaranteed": f"All bars together hold the true values in at least {percent(shown.level)} of such audits.",
+        "guaranteed": f"All bars contain their true values together in at least {level} of audits like this one.",
         "estimate": "The bars are estimates: the threshold was not fixed beforehand, or guesses are not independent.",
     }
     return Words(
-        f"One bar per group of points: how much more often the attack says “member” of members than of others. "
+        f"One bar per group of points: how much more often the attack says “member” for members than for others. "
         f"{sure['guaranteed' if shown.promise == 'guaranteed' else 'estimate']} Bars that do not overlap show that one "
         "group is attacked better.",
-        "A bar at 0 does not mean that a group is safe: another attack may do better. And this is no ε: a few members "
-        "that are found for sure make ε large and this number hardly larger.",
+        "A bar at 0 does not mean that a group is safe: another attack may do better. And this is not ε: a few "
+        "members that are found for certain make ε large, but hardly change this number.",
     )
 
 

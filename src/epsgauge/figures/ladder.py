@@ -123,8 +123,9 @@ def _rung(picture: Picture, rung: Rung, x: Scale, y: float) -> None:
 
 
 def words(_: Pipelines, shown: Ladder) -> Words:
+    missed = percent(1 - shown.level)
     return Words(
-        f"One bar per adversary: the ε that it shows, too high in at most {percent(1 - shown.level)} of such audits. "
+        f"One bar per adversary: the ε that it shows, too high in at most {missed} of audits like this one. "
         "The solid part holds whatever the training does, the pale part if it is DP-SGD with the stated sampling rate "
         "and steps. A bar that goes beyond the claim refutes it.",
         "A short bar does not mean that ε is small: a stronger adversary may show more.",

@@ -186,7 +186,7 @@ def words(subject: Subject, shown: Roc) -> Words:
         dot = "The dot was chosen on other pairs of the same models; any other point would be chosen on these guesses."
     single = f" The smallest FPR above 0 is {1 / n0:.2g}: one of {n0} guesses."
     hides = (
-        f"{dot} A measured point{above} proves nothing by itself: the bound says what the dot is worth, and the best "
+        f"{dot} A measured point{above} proves nothing by itself: the bound says how much the dot shows, and the best "
         f"of many points is too high by chance.{single}"
     )
     if subject.by_hand:

@@ -164,7 +164,7 @@ def words(subject: Subject, shown: Ruler) -> Words:
     if subject.source is None:
         return Words(
             f"The bar is the {percent(subject.level)} credible interval, its mark the median. The lower bound is too "
-            f"high for at most {percent((1 - subject.level) / 2)} of such counts, if its assumptions hold.",
+            f"high for at most {percent((1 - subject.level) / 2)} of counts like these, if its assumptions hold.",
             "Counts alone do not show whether they hold. No number here limits what a stronger attack may show.",
         )
     audit, bound = subject.source, subject.source.bound
@@ -185,25 +185,23 @@ def words(subject: Subject, shown: Ruler) -> Words:
 
 def _how_sure(v: Shown) -> str:
     if v.promise == "guaranteed":
-        return f"is too high in at most {percent(1 - v.level)} of such audits, if its assumptions hold"
+        return f"is too high in at most {percent(1 - v.level)} of audits like this one, if its assumptions hold"
     if v.promise == "credible":
-        return f"has {percent(v.level)} of the posterior above it, and is no confidence bound"
+        return f"has {percent(v.level)} of the posterior above it, and is not a confidence bound"
     return "is an estimate here: no level is promised"
 
 
 def _worth(v: Shown) -> str:
-    """What a bound of μ or of noise has to do with ε."""
+    """What a bound on μ or on noise has to do with ε."""
     if v.noise is not None and v.noise < math.inf:
-        return (
-            f" The bound is the ε that noise of {number(v.noise)} is worth if training is DP-SGD with the stated "
-            "sampling rate and steps, whatever attack would show it; the other bar does without that assumption, is "
-            "about this attack alone and may lie far below."
-        )
-    if v.mu is None:
+        found, where = f"noise of {number(v.noise)}", "training is DP-SGD with the stated sampling rate and steps"
+    elif v.mu is not None:
+        found, where = f"μ = {number(v.mu)}", "the mechanism is Gaussian DP"
+    else:
         return ""
     return (
-        f" The bound is the ε that μ = {number(v.mu)} is worth if the mechanism is Gaussian DP, whatever attack would "
-        "show it; the other bar does without that assumption, is about this attack alone and may lie far below."
+        f" The bound is the ε that {found} implies if {where}, whatever attack would show it. The other bar does not "
+        "need that assumption; it is about this attack alone and may lie far below."
     )
 
 
@@ -219,7 +217,7 @@ def _place_of_the_claim(v: Verdict) -> str:
     if v.kind == "inconclusive":
         return " That the bound is not above the claim means nothing here: the attack is too weak to refute any claim."
     if v.kind == "unsupported" and not v.above:
-        return " The bound is not above the claim, but the claim rests on what does not hold."
+        return " The bound is not above the claim, but what the claim rests on does not hold."
     if v.kind == "not refuted":
         return (
             " The bound is not above the claim, so this attack does not refute the claim. It does not verify it either."

@@ -29,7 +29,7 @@ class InOrder(Method):
     label = "Anytime"
     colour = "sky"
     promise = "guaranteed"
-    meaning = "covers with at least the level at every moment, however often one looks"
+    meaning = "covers with at least the level at every moment, however often you look"
 
     def counts(self, evidence: Evidence, *, several: bool) -> str:
         n, failed = len(evidence.in_order.pairs), evidence.in_order.first.n_failed
@@ -116,8 +116,8 @@ class AnytimeOfCoins(InOrder):
     """
 
     meaning = (
-        "covers with at least the level at every moment, however often one looks; surer guesses weigh more, and the "
-        "weights are learned on the way"
+        "covers with at least the level at every moment, however often you look; surer guesses weigh more, and the "
+        "weights are learned along the way"
     )
     assumptions = (MODELS_INDEPENDENT, FAIR_BITS, RULE_FIXED, DELTA_FIXED)
     remark = "Anytime looks at all scores, whatever the rule."

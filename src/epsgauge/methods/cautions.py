@@ -122,5 +122,5 @@ def _fewer_errors(posterior: Posterior, tally: Tally, level: float) -> str | Non
     here = exact_lower_bound(tally, delta=delta, level=side)
     return (
         f"The exact lower bound is {here:.3g}, and with one {error} fewer it would be {low:.3g}. Both are guaranteed: "
-        "the rates that are ruled out beforehand depend on the counts, and with one error more they can be more."
+        "which rates are ruled out beforehand depends on the counts, and one more error can rule out more of them."
     )

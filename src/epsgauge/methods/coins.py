@@ -21,7 +21,9 @@ def unfair(model: Ints, bit: Ints, failed_ones: int, failed_zeros: int) -> str |
         return f"it needs bits that are coins, but {ones} of {n} are 1"
     _, of = np.unique(model, return_inverse=True)
     if too_even(np.bincount(of, bit).astype(np.int64), np.bincount(of)) < UNFAIR / 2:
-        return "it needs bits that are coins, but each model has about as many of 1 as of 0, more evenly than they fall"
+        return (
+            "it needs bits that are coins, but each model has about as many ones as zeros, more evenly than coins fall"
+        )
     return None
 
 

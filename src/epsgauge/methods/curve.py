@@ -1,4 +1,4 @@
-"""Curve: the noise that DP-SGD can have had at most, by its whole trade-off curve, and the ε that it is worth."""
+"""Curve: the noise that DP-SGD can have had at most, by its whole trade-off curve, and the ε that follows from it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Curve(OfRanks):
     label = "Curve"
     colour = "purple"
     promise = "guaranteed"
-    meaning = "an upper bound of DP-SGD's noise by its whole trade-off curve, and the ε that it is worth"
+    meaning = "an upper bound on DP-SGD's noise from its whole trade-off curve, and the ε that follows from it"
     assumptions = (INDEPENDENT, FAIR_BITS, NUMBER_FIXED, DPSGD_CURVE)
-    remark = "Curve is for DP-SGD alone; the other bounds do without that."
+    remark = "Curve is for DP-SGD alone; the other bounds do not assume it."
     of_dpsgd = True
     instead = WHEN_STOPPED
 

@@ -44,12 +44,12 @@ SAME_MODELS = "the rule was chosen on other pairs of the judged models"
 OTHER_LEVEL = "level is not what the plan declared before results were seen"
 OTHER_DELTA = "δ is not what the plan declared before results were seen, and this bound is for one δ"
 DEPENDENT = (
-    "the {m} pairs of a model are not independent of each other; the paper's heuristic takes them as if they were"
+    "the {m} pairs of a model are not independent of each other; the paper's heuristic treats them as if they were"
 )
 NOT_COINS: dict[Bits, str] = {
     "unknown": "it needs bits that are coins, and nothing says that these are (if they are, say so: --bits coins, or "
     'bits="coins")',
-    "dealt": "it needs bits that are coins, and these were dealt: some of them tell something of the others",
+    "dealt": "it needs bits that are coins, and these were dealt: some of them tell something about the others",
 }
 NO_PROOF = "a method of your own, for which epsgauge does not vouch"
 

@@ -1,4 +1,4 @@
-"""Gaussian DP: a bound of μ from one pair of each model, and the ε that it is worth; for claims stated as μ."""
+"""Gaussian DP: a bound on μ from one pair of each model, and the ε that follows from it; for claims stated as μ."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class OfMu(Method):
 class Gaussian(OfMu, OfCounts):
     """The form that takes bits from anywhere: an exact bound from the rule's two rates."""
 
-    meaning = "an exact bound of μ, and the ε that it is worth under Gaussian DP"
+    meaning = "an exact bound on μ, and the ε that follows from it under Gaussian DP"
     assumptions = (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, GAUSSIAN_CURVE)
 
     def rests_on(self, evidence: Evidence) -> Tallied:
@@ -73,7 +73,7 @@ class Gaussian(OfMu, OfCounts):
         low, tallied = self.mu(evidence, level=(1 + level) / 2), evidence.one_each
         high, posterior = covering(ClopperPearson(), tallied, level=level, family=Mu())[1], estimate_mu(tallied.guesses)
         ends = posterior.interval(level)
-        says = f"ε under Gaussian DP, of μ in [{low:.3g}, {high:.3g}]; credible [{ends.low:.3g}, {ends.high:.3g}]"
+        says = f"ε under Gaussian DP, for μ in [{low:.3g}, {high:.3g}]; credible [{ends.low:.3g}, {ends.high:.3g}]"
         return Found(_worth(low, delta), _worth(high, delta), before=says)
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
@@ -85,7 +85,7 @@ class Gaussian(OfMu, OfCounts):
 class GaussianOfCoins(OfMu, OfRanks):
     """The form for bits that are coins: from all guesses by the middle of the scores; surer ones weigh more."""
 
-    meaning = "a bound of μ from guesses of which surer ones weigh more, and the ε that it is worth under Gaussian DP"
+    meaning = "a bound on μ in which surer guesses weigh more, and the ε that follows from it under Gaussian DP"
     assumptions = (INDEPENDENT, FAIR_BITS, NUMBER_FIXED, GAUSSIAN_CURVE)
 
     def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
@@ -95,12 +95,9 @@ class GaussianOfCoins(OfMu, OfRanks):
         return ranked_mu(evidence.whole.ranked, level=level)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
-        mu, tallied = (
-            self.mu(evidence, level=(1 + level) / 2),
-            evidence.one_each if self.one_pair else evidence.all_pairs,
-        )
-        ends = estimate_mu(tallied.guesses).interval(level)
-        says = f"ε under Gaussian DP, of μ of at least {mu:.3g}; credible [{ends.low:.3g}, {ends.high:.3g}]"
+        tallied = evidence.one_each if self.one_pair else evidence.all_pairs
+        mu, ends = self.mu(evidence, level=(1 + level) / 2), estimate_mu(tallied.guesses).interval(level)
+        says = f"ε under Gaussian DP, for μ of at least {mu:.3g}; credible [{ends.low:.3g}, {ends.high:.3g}]"
         return Found(_worth(mu, delta), before=says)
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:

@@ -118,7 +118,7 @@ class Method(ABC):
         return self.lower_bound(evidence.perfect, delta=delta, level=level)
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float | None:
-        """Claims below it would be refuted with a probability of POWER by such an audit; None where that is unknown."""
+        """Claims below it would be refuted with a probability of POWER; None where that is unknown."""
         return None
 
     def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:

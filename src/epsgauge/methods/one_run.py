@@ -72,5 +72,5 @@ class OneRunGaussian(OneRun):
         return Found(
             low,
             before=f"of {evidence.which.said(evidence.guesses)}",
-            after=f"ε under Gaussian DP, of μ of at least {mu:.3g}",
+            after=f"ε under Gaussian DP, for μ of at least {mu:.3g}",
         )

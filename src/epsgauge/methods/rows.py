@@ -40,7 +40,7 @@ def row_of(
     if found is None:
         return None
     kept, m = left(method, facts, evidence, form=form), facts.pairs_per_model
-    of_one = f"of one pair per model, fixed beforehand, of {m}" if form.one_pair and m > 1 else None
+    of_one = f"of one pair per model out of {m}, fixed beforehand" if form.one_pair and m > 1 else None
     notes = (found.before, *kept.why, found.after, of_one, form.failures(evidence))
     return MethodRow(
         method=form.name,

@@ -72,7 +72,7 @@ class Weighted(Method):
 
     def counts(self, evidence: Evidence, *, several: bool) -> str:
         n, pairs = evidence.whole.one_each.n_failed, self.pairs(evidence, several=several)
-        return f"{pairs}, but those of {count(n, 'failed model')}" if n else pairs
+        return f"{pairs}, except those of {count(n, 'failed model')}" if n else pairs
 
     def failures(self, evidence: Evidence) -> str | None:
         n = evidence.whole.all_pairs.n_failed

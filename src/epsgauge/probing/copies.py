@@ -32,7 +32,7 @@ def one_record(pipeline: Pipeline, sums: dict[str, Floats]) -> Finding:
     """A clipped gradient is no longer than C: all sums together have at most so many terms, but for a small chance."""
     name, q, n = "one record", float(pipeline.privacy.sample_rate), len(pipeline.members)
     if not sums:
-        return not_tested(name, "A training without noise on copies of one record could not be had.")
+        return not_tested(name, "A training without noise on copies of one record was not possible.")
     lengths = {}
     for what, found in sums.items():
         trials = n * len(found)

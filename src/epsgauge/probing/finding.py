@@ -7,7 +7,7 @@ from typing import Literal
 
 Result = Literal["refuted", "consistent", "not tested"]
 
-# The chance that anything is refuted of a pipeline that is as it is accounted for: all tests together.
+# The chance that anything is refuted of a pipeline that is what the accountant assumes: all tests together.
 LEVEL = 1e-4
 # Tests that can be wrong by chance; each may use its share. The others are exact.
 BY_CHANCE = ("noise", "fresh noise", "independence", "one record", "sampling rate", "Poisson batches")
@@ -18,7 +18,7 @@ SHARE = LEVEL / len(BY_CHANCE)
 class Finding:
     """One test: what came out, and what of it matters to the accountant.
 
-    "refuted": the pipeline is not what the accountant assumes. "consistent": nothing speaks against it, which proves
+    "refuted": the pipeline is not what the accountant assumes. "consistent": nothing contradicts it, which proves
     nothing. Where the accountant assumes something else, `noise` is at most what is really there, and `rate`, `steps`
     and `reach`, how much farther a record moves an update than it may, are at least that.
     """

@@ -92,7 +92,7 @@ def within(found: Drawn | None) -> Finding:
     """
     name = "independence"
     if found is None or found.mixed:
-        return not_tested(name, f"The noise could not be had alone. {'' if found is None else found.mixed}".strip())
+        return not_tested(name, f"The noise could not be isolated. {'' if found is None else found.mixed}".strip())
     tests: list[tuple[float, str]] = []
     arrays = [vectors for vectors, _ in found.arrays()]
     for (i, a), (j, b) in itertools.combinations(enumerate(arrays), 2):

@@ -1,4 +1,4 @@
-"""The ε that a training's own randomness would be worth, without added noise (Hyland and Tople 2019): an estimate.
+"""The ε that a training's own randomness would give, without added noise (Hyland and Tople 2019): an estimate.
 
 Initial weights and batches vary with the seed. If weights were Gaussian around a mean that one record moves no further
 than it did here, this is the ε of that Gaussian mechanism. Neither is known, so that no promise is made.
@@ -33,8 +33,8 @@ from epsgauge.trainers.protocol import (
 )
 
 ESTIMATE = (
-    "An estimate, and no guarantee: it takes weights for Gaussian, and the farthest of the neighbours that were tried "
-    "for the farthest of all. It was computed from the data, and is private itself. Do not claim it."
+    "An estimate, not a guarantee: it treats weights as Gaussian, and the farthest of the neighbours that were tried "
+    "as the farthest of all. It was computed from the data, so it is private itself. Do not claim it."
 )
 
 
@@ -58,11 +58,10 @@ class Intrinsic:
         at = f"at δ = {self.delta:g} ({self.adjacency})"
         if math.isinf(self.eps):
             return (
-                f"Estimate: the training's own randomness is worth nothing, ε = ∞ {at}: one record shows, and no seed."
+                f"Estimate: the training's own randomness gives nothing, ε = ∞ {at}: a record changes the weights, and "
+                "the seed does not."
             )
-        return (
-            f"Estimate: the training's own randomness would be worth ε = {short(self.eps)} {at}, without added noise."
-        )
+        return f"Estimate: the training's own randomness would give ε = {short(self.eps)} {at}, without added noise."
 
     @property
     def lines(self) -> dict[str, str]:

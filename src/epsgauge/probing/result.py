@@ -26,7 +26,7 @@ UNSEEN = (
 
 @dataclass(frozen=True, repr=False)
 class Probe(Printed):
-    """What was found. `refuted` is empty, and so false, where nothing speaks against the accountant."""
+    """What was found. `refuted` is empty, and so false, where nothing contradicts the accountant."""
 
     privacy: DPSGD  # what the accountant assumes
     delta: float
@@ -48,8 +48,8 @@ class Probe(Printed):
         bad, untested = self.refuted, sum(f.result == "not tested" for f in self.findings)
         if not bad:
             rest = f", {untested} not tested" if untested else ""
-            said = f"Consistent: nothing that was tested speaks against what is accounted{rest}."
-            return f"{said} A probe can refute, and never verify."
+            said = f"Consistent: nothing that was tested contradicts what is accounted{rest}."
+            return f"{said} A probe can refute, but never verify."
         said = "Refuted: the pipeline is not what the accountant assumes."
         if self.found_eps is not None:
             before = "" if self.accounted_eps is None else f"Accounted ε = {number(self.accounted_eps)}; "
@@ -61,7 +61,7 @@ class Probe(Printed):
     def brief(self) -> str:
         """What came out, in a line."""
         bad = ", ".join(f.name for f in self.refuted)
-        what = f"refuted: {bad}" if bad else "nothing speaks against what is accounted"
+        what = f"refuted: {bad}" if bad else "nothing contradicts what is accounted"
         return f"{what} ({self.n_trainings} short trainings)"
 
     def to_json(self) -> dict[str, Any]:

@@ -97,9 +97,7 @@ def _one_size(pipeline: Pipeline, sums: Floats | None) -> Finding | None:
     )  # of the likeliest size
     if chance ** (len(sums) - 1) > SHARE / 2:
         return None
-    text = (
-        "All batches have the same size, so that they are not drawn by coins, one for each record. The accountant's ε "
-    )
+    text = "All batches have the same size, so they are not drawn by coins, one for each record. The accountant's ε "
     rests = f"{len(sums)} steps without noise on copies of one record."
     return Finding(POISSON, "refuted", text + "is for Poisson batches, and does not hold here.", rests, exact=False)
 

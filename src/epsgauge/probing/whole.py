@@ -58,7 +58,7 @@ def _past(pipeline: Pipeline, records: Records, seen: TakingPart, usual: Replay,
         found = _difference(usual, other)
         rests = f"A whole training whose updates are scripted, and the same with {what}."
         if found is not None:
-            text = f"The model depends on the data other than by its updates: {found}."
+            text = f"The model depends on the data other than through its updates: {found}."
             return Finding(name, "refuted", text, rests)
     if not tried:
         return not_tested(name, "The training refuses the records that were tried.")
@@ -73,7 +73,7 @@ def _left_out(pipeline: Pipeline, usual: Replay, walk: float) -> Finding:
     name = "left out"
     other = pipeline.replayed(leave_out=len(pipeline.members) - 1, walk=walk)
     if other is None:
-        return not_tested(name, "The training refuses a data set with one record less.")
+        return not_tested(name, "The training refuses a data set with one record fewer.")
     rests = "A whole training whose updates are scripted, and the same with one record left out."
     found = _difference(usual, other)
     if found is not None and _counts(usual) == _counts(other) and _drawn_late(pipeline):
@@ -83,8 +83,8 @@ def _left_out(pipeline: Pipeline, usual: Replay, walk: float) -> Finding:
         found = f"sums of gradients are divided by a batch size that comes from the number of records ({sizes})"
     if found is not None:
         more = "Under adding and removing that must not show: compute rate, steps and batch size from a public number."
-        return Finding(name, "refuted", f"With one record less, {found}. {more}", rests)
-    return Finding(name, "consistent", "With one record less, nothing changes but the updates.", rests)
+        return Finding(name, "refuted", f"With one record fewer, {found}. {more}", rests)
+    return Finding(name, "consistent", "With one record fewer, nothing changes but the updates.", rests)
 
 
 def _counts(each: Replay) -> tuple[object, ...]:

@@ -79,7 +79,7 @@ def show(found: Certificate, console: Console) -> None:
     for head, text in _notes(found).items():
         console.print(layout.hanging(f"{head:<12}", text, "dim"))
     for assumption, letter in letters.items():
-        console.print(layout.hanging(f"{f'outside {letter}':<12}", f"not so here: {assumption}", "dim"))
+        console.print(layout.hanging(f"{f'outside {letter}':<12}", f"does not hold here: {assumption}", "dim"))
     console.print(Text(_sentence(found), style="bold red" if found.passed is False else "bold"))
 
 
@@ -114,7 +114,7 @@ def _notes(found: Certificate) -> dict[str, str]:
     if found.runs is not None:
         notes["±"] = "Monte Carlo standard error"
     if any(s.judged_by == "mechanism" for s in found.scenarios):
-        notes["*"] = "guesses about one model depend: what is bounded there is the mechanism's ε"
+        notes["*"] = "guesses about one model depend on each other: there the bound is on the mechanism's ε"
     return notes
 
 

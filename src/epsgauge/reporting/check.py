@@ -24,7 +24,7 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
     facts = {
         "plan": f"{plan.name}, seed {plan.seed}" + (", a control without noise" if plan.control else ""),
         "trains": f"{plan.n_models} models with {_part(plan.trainer.use, plan.trainer.settings)}",
-        "data": f"{_part(plan.data.use, plan.data.settings)}; {plan.game.train_size} points a model, "
+        "data": f"{_part(plan.data.use, plan.data.settings)}; {plan.game.train_size} points per model, "
         f"{plan.game.reference_size} for reference",
         "game": f"{plan.game.experiment}: {_pairs(plan)}, base {plan.game.base}, adjacency {plan.game.adjacency}",
         "adversary": f"{plan.powers.preset}: {plan.powers}",
@@ -52,9 +52,9 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         facts["models"] = " ".join(map(str, seen.advice))
     if trial is not None:
         facts["tried"] = (
-            f"{duration(trial.seconds)} a model, {duration(seen.n_trained * trial.seconds / seen.workers)} in all with "
-            f"{seen.workers} workers; mean loss {trial.member_loss:.3g} on training points, {trial.reference_loss:.3g} "
-            "on others"
+            f"{duration(trial.seconds)} per model, {duration(seen.n_trained * trial.seconds / seen.workers)} in all "
+            f"with {seen.workers} workers; mean loss {trial.member_loss:.3g} on training points, "
+            f"{trial.reference_loss:.3g} on others"
         )
         if isinstance(trial.privacy, DPSGD) and not plan.probes:
             facts["probe"] = (

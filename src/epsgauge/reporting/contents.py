@@ -25,7 +25,7 @@ from epsgauge.stats.families import EpsAtDelta
 
 NEIGHBOURS = {
     "substitute": "neighbours differ in one record that is replaced",
-    "add-remove": "neighbours differ in one record that is there or not",
+    "add-remove": "neighbours differ in one record that is present or absent",
     "label-only": "label DP, where neighbours differ in the label of one record",
 }
 
@@ -70,7 +70,7 @@ def of_counts(answer: Answer, out: str = redo.OUT) -> Page:
     proven = _proven(answer)
     level = _percent(answer.level)
     said = f"{symbol}{post.family.given} lies in {interval_text(float(row.low), float(row.high))} with a posterior"
-    headline = f"By these counts {said} probability of at least {level}."
+    headline = f"Given these counts, {said} probability of at least {level}."
     rest = (
         "Counts alone carry no verdict: they do not say whether the models were independent, whether the rule was "
         "chosen on the same guesses, or which neighbours were played. What each number assumes is listed below."
@@ -218,7 +218,9 @@ def _numbers(audit: Audit) -> tuple[Number, ...]:
         out.append(Number("Largest bound possible", number(v.largest), "if every guess were right"))
     elif v.detectable is not None and v.kind == "not refuted":
         most = f"ε < {number(v.detectable)}" if v.detectable > 0 else "none"
-        out.append(Number("Claims it could refute", most, f"with probability {_percent(v.power)}, by such an audit"))
+        out.append(
+            Number("Claims it could refute", most, f"with probability {_percent(v.power)}, in an audit like this one")
+        )
     return tuple(out)
 
 

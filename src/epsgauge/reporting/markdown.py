@@ -96,7 +96,7 @@ def _promised(accountant: dict[str, Any]) -> list[str]:
 
 def _run(run: dict[str, Any]) -> list[str]:
     models, by_bit, revision = run["models"], run["failed_pairs_by_bit"], run["revision"]
-    each = "" if run["seconds_per_model"] is None else f"; {duration(run['seconds_per_model'])} a model (median)"
+    each = "" if run["seconds_per_model"] is None else f"; {duration(run['seconds_per_model'])} per model (median)"
     versions = ", ".join(f"{name} {version}" for name, version in run["packages"].items())
     commit = "not known"
     if revision:

@@ -97,7 +97,7 @@ def _run(run: Run) -> str:
     if status["n_left"]:
         facts.append(f"{status['n_left']} to go")
     if status["seconds_per_model"] is not None:
-        facts.append(f"{duration(status['seconds_per_model'])} a model")
+        facts.append(f"{duration(status['seconds_per_model'])} per model")
     facts.append(f"looks at results so far: {status['looks']}")
     if status["running"]:
         facts.append(f"running (process {status['pid']})")

@@ -28,6 +28,6 @@ def show(probe: Probe, console: Console) -> None:
     console.print()
     style = STYLE["refuted" if probe.refuted else "consistent"]
     console.print(layout.hanging(f"{'probe':<{HEAD}}", layout.said(probe.sentence, style), "bold"))
-    chance = "A pipeline that is as it is accounted for is refuted with a probability of at most 0.0001."
+    chance = "A pipeline that is what the accountant assumes is refuted with a probability of at most 0.0001."
     took = f"{probe.n_trainings} short trainings, {duration(probe.seconds)}. {chance} {UNSEEN}"
     console.print(layout.hanging(" " * HEAD, Text(took, style="dim"), "dim"))

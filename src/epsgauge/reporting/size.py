@@ -69,5 +69,5 @@ def _words(plans: list[Plan]) -> dict[str, str]:
         "samples": samples + none,
         "judges": "The verdict on a run, or on a file of scores, rests on this method. `epsgauge check PLAN` says "
         "which method judges your run, and what it needs.",
-        "largest ε": "With so many samples, even a perfect attack shows no more.",
+        "largest ε": "With that many samples, even a perfect attack shows no more.",
     }

@@ -46,7 +46,7 @@ def show(status: dict[str, Any], console: Console) -> None:
 def _viewed(status: dict[str, Any]) -> str:
     often = {1: "once", 2: "twice"}.get(status["looks"], f"{status['looks']} times")
     fine = "" if status["extended_after_look"] else " This is fine as long as the plan stays as it is."
-    return f"Results were viewed {often}, as the bar of `epsgauge run` or an audit shows them.{fine}"
+    return f"Results were viewed {often}: the bar of `epsgauge run` and audits show them.{fine}"
 
 
 def _failures(status: dict[str, Any], console: Console) -> None:

@@ -11,7 +11,7 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.intervals import intervals_of
-from epsgauge.numbers import number
+from epsgauge.numbers import number, percent
 from epsgauge.plain import SENTENCE, plain
 from epsgauge.probing.result import Probe
 from epsgauge.reporting import probe
@@ -40,7 +40,7 @@ def _posterior(posterior: Posterior) -> str:
         f"  median {posterior.median():.4g}, mass at 0 {posterior.mass_at_zero:.3g}",
     ]
     for row in result:
-        lines.append(f"  {row.label:<16}{LEVEL:.0%} [{row.low:.4g}, {row.high:.4g}]  {row.promise}")
+        lines.append(f"  {row.label:<15} {percent(LEVEL)} [{row.low:.4g}, {row.high:.4g}]  {row.promise}")
     lines += [f"  ! {caution}" for caution in cautions_of(result)]
     return "\n".join(lines)
 
@@ -57,7 +57,9 @@ def _audit(audit: Audit) -> str:
     ]
     for row in audit.rows:
         note = f" ({plain(row.note, SENTENCE)})" if row.note else ""
-        lines.append(f"  {row.label:<16}{s.level:.0%} [{number(row.low)}, {number(row.high)}]  {row.promise}{note}")
+        lines.append(
+            f"  {row.label:<15} {percent(s.level)} [{number(row.low)}, {number(row.high)}]  {row.promise}{note}"
+        )
     known = [f"{number(eps)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]
     if known:
         who = "proven" if audit.promises.source == "known" else "the accountant's"
