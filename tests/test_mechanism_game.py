@@ -16,6 +16,7 @@ from epsgauge.auditing.replayed import sensitivity
 from epsgauge.bounds.exact import exact_lower_bound
 from epsgauge.bounds.watched import watched_lower_bound
 from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.curves import Curve
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.table import BASELINE
 from epsgauge.sampling.features import Atoms, digits
@@ -27,7 +28,8 @@ from epsgauge.sampling.regions import REGIONS, Intervals
 from epsgauge.sampling.trees import Trees, _binned, _edges, _gains
 from epsgauge.scores.rules import Given, Split, judge
 
-NUMBERS = ("events", "linear", "trees", "kernel")
+NUMBERS = ("events", "linear", "trees", "hockey-stick", "mmd")
+ANY = Curve.point(math.inf, 0.0)  # no claim, δ = 0
 GRID = 2.0**-10
 
 
@@ -90,7 +92,7 @@ def test_events_find_the_best_of_all_subsets():
     subsets = [np.array(s, bool) for s in itertools.product([False, True], repeat=6)][1:]
     best = max(abs(math.log(p1[s].sum() / p0[s].sum())) for s in subsets)
     assert best == pytest.approx(1.0)
-    played = MechanismGame(truncated_geometric, 2, 3, n_samples=40_000, regions=("events",)).play(delta=0.0)
+    played = MechanismGame(truncated_geometric, 2, 3, n_samples=40_000, regions=("events",)).play(ANY)
     said = dict.fromkeys(range(6), 0.0) | {
         int(k): float(s) for k, s in zip(*_scored(truncated_geometric, "events"), strict=True)
     }
@@ -103,7 +105,7 @@ def _scored(mechanism, region):
     """What the first part of that game learns about each output."""
     game = MechanismGame(mechanism, 2, 3, n_samples=40_000)
     apart = game.draw(10_000, part=(1,))
-    log_odds = REGIONS[region].learn(apart.outputs, apart.bits, np.random.default_rng(0))
+    log_odds = REGIONS[region].learn(apart.outputs, apart.bits, np.random.default_rng(0), 0.0)
     return np.arange(6), log_odds(Outputs.of(np.arange(6)))
 
 
@@ -115,7 +117,7 @@ def test_judged_samples_know_nothing_of_what_was_learned():
 
     z = []
     for seed in range(60):
-        played = MechanismGame(noise, 0, 1, n_samples=400, seed=seed, regions=("trees",)).play(delta=0.0)
+        played = MechanismGame(noise, 0, 1, n_samples=400, seed=seed, regions=("trees",)).play(ANY)
         t = judge(played.scores, Given(played.threshold), delta=0.0).tally
         share = (t.tp + t.fp) / t.n_samples
         spread = share * (1 - share) * (1 / t.n_positive + 1 / t.n_negative)
@@ -128,7 +130,7 @@ def test_judged_samples_know_nothing_of_what_was_learned():
 def test_a_bound_is_above_eps_no_more_often_than_its_level_says():
     n, low = 30, []
     for seed in range(n):
-        played = MechanismGame(response, 0, 1, n_samples=800, seed=seed, regions=("events", "linear")).play(delta=0.0)
+        played = MechanismGame(response, 0, 1, n_samples=800, seed=seed, regions=("events", "linear")).play(ANY)
         tally = judge(played.scores, Given(played.threshold), delta=0.0).tally
         low.append(exact_lower_bound(tally, delta=0.0, level=0.60, direction="right"))
     assert np.sum(np.array(low) > 1.0) <= stats.binom.ppf(0.999, n, 0.40)
@@ -137,7 +139,7 @@ def test_a_bound_is_above_eps_no_more_often_than_its_level_says():
 
 def bound(game):
     """By Clopper-Pearson, at 99 %."""
-    played = game.play(delta=0.0)
+    played = game.play(ANY)
     evidence = Evidence(judge(played.scores, Given(played.threshold), delta=0.0))
     return BASELINE.lower_bound(evidence, delta=0.0, level=0.99)
 
@@ -270,7 +272,7 @@ def test_what_halves_say_of_each_other_does_not_know_its_own_bits():
 
 def test_a_sample_is_scored_before_it_is_learned_from():
     short, long = (MechanismGame(on_grid, 0, 1, n_samples=n, until="violation") for n in (400, 700))
-    first, last = ([played.scores for played in game.watch(delta=0.0)][-1] for game in (short, long))
+    first, last = ([played.scores for played in game.watch(ANY)][-1] for game in (short, long))
     full = len(first) - 40  # the last batch of the short game may be cut
     assert np.array_equal(first.score[:full], last.score[:full])
     assert np.array_equal(first.bit[:full], last.bit[:full])
@@ -286,7 +288,7 @@ def test_however_often_one_looks_a_true_claim_is_rarely_refuted():
     n, above = 40, 0
     for seed in range(n):
         game = MechanismGame(response, 0, 1, n_samples=700, seed=seed, until="violation", regions=("events",))
-        played = list(game.watch(delta=0.0))[-1]
+        played = list(game.watch(ANY))[-1]
         evidence = Evidence(judge(played.scores, Split(played.n_fit), delta=0.0))
         above += watched_lower_bound(evidence.watched, delta=0.0, level=0.80) > 1.0  # at any moment
     assert above <= stats.binom.ppf(0.999, n, 0.20)
@@ -417,7 +419,7 @@ def test_an_error_is_an_output():
 )
 def test_bad_games_are_refused_in_one_sentence(args, given, said):
     with pytest.raises(InvalidInput, match=said or "must return as many outputs, but got one value"):
-        MechanismGame(*args, **given).play(delta=0.0)
+        MechanismGame(*args, **given).play(ANY)
 
 
 @pytest.mark.parametrize(
@@ -434,9 +436,16 @@ def test_settings_that_a_game_has_none_of(settings, said):
         audit(MechanismGame(response, 0, 1, n_samples=400, regions=("events",)), **settings)
 
 
-@pytest.mark.parametrize("settings", [{}, {"claimed_mu": 1.0}, {"claimed_eps": 1.0, "verdict_method": "exact"}])
-def test_until_needs_a_claim_of_eps_and_brings_its_bound(settings):
-    said = "Leave out verdict_method" if "verdict_method" in settings else "needs a claim of ε to refute"
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "needs a claim of ε to refute"),
+        ({"claimed_mu": 1.0}, 'Use claimed_curve="gaussian:1"'),
+        ({"claimed_eps": 1.0, "verdict_method": "exact"}, "Leave out verdict_method"),
+        ({"claimed_curve": "laplace:1", "verdict_method": "exact"}, "Leave out verdict_method"),
+    ],
+)
+def test_until_needs_a_claim_of_eps_and_brings_its_bound(settings, said):
     with pytest.raises(InvalidInput, match=said):
         audit(MechanismGame(response, 0, 1, n_samples=400, until="violation"), **settings)
 

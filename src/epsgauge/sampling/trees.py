@@ -41,16 +41,18 @@ class Trees:
     start: float
 
     @classmethod
-    def fit(cls, values: Floats, bits: Ints) -> Trees:
+    def fit(cls, values: Floats, bits: Ints, *, weights: Floats | None = None) -> Trees:
+        """Log-odds of b = 1; those of samples that weigh as much as `weights` says."""
+        weight = np.ones(len(bits)) if weights is None else weights * len(bits) / weights.sum()
         edges = [_edges(column) for column in values.T]
         binned = _binned(values, edges)
-        start = float(special.logit((bits.sum() + 1.0) / (len(bits) + 2.0)))
-        columns = _telling(binned, bits)
+        start = float(special.logit((weight @ bits + 1.0) / (len(bits) + 2.0)))
+        columns = _telling(binned, bits, weight)
         binned, edges = binned[:, columns], [edges[c] for c in columns]
         log_odds, trees = np.full(len(bits), start), list[Tree]()
         for _ in range(ROUNDS):
             p = special.expit(log_odds)
-            tree, step = _grown(binned, bits - p, p * (1.0 - p))
+            tree, step = _grown(binned, weight * (bits - p), weight * p * (1.0 - p))
             trees.append(tree)
             log_odds = log_odds + step
         return cls(columns, edges, trees, start)
@@ -83,10 +85,11 @@ def _binned(values: Floats, edges: list[Floats]) -> Binned:
     return out
 
 
-def _telling(binned: Binned, bits: Ints) -> Ints:
+def _telling(binned: Binned, bits: Ints, weight: Floats) -> Ints:
     """The columns whose best cut gains most."""
-    slope: Floats = bits - np.float64(0.5)
-    curve, node = np.full(len(bits), 0.25), np.zeros(len(bits), np.int64)
+    share = float(weight @ bits / len(bits))
+    slope: Floats = weight * (bits - share)
+    curve, node = weight * share * (1.0 - share), np.zeros(len(bits), np.int64)
     gains = [float(_gains(node, 1, column, slope, curve).max()) for column in binned.T]
     return np.sort(np.argsort(-np.array(gains), kind="stable")[:MOST])
 
