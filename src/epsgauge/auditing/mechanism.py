@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
 import math
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -97,8 +97,8 @@ def _at_point(game: MechanismGame, changes: Mapping[str, Any], curve: Curve, at:
     found = promises(using.settings, None, game.adjacency, trained=False)
     assert isinstance(found.claim, Claim)
     note = (
-        f"Judged is one point of the claimed curve {curve.name}: ε = {number(eps)} at δ = {delta:.3g}, chosen on samples "
-        "set apart."
+        f"One point of the claimed curve {curve.name} is judged, ε = {number(eps)} at δ = {delta:.3g}. It was chosen on "
+        "samples set apart."
     )
     claim = replace(found.claim, curve=curve.name, note=note)
     return using, replace(found, claim=claim, notes=(*found.notes, note))
@@ -126,9 +126,7 @@ def _evidence(played: Played, delta: float, threshold: float | None) -> Evidence
     return Evidence(judge(played.scores, rule, delta=delta))
 
 
-def _until_refuted(
-    watched: Iterable[Played], claim: Claim, method: Method, level: float
-) -> tuple[Played, Evidence]:
+def _until_refuted(watched: Iterable[Played], claim: Claim, method: Method, level: float) -> tuple[Played, Evidence]:
     """By a bound that holds at every moment, after each batch.
 
     Guesses that are weighed need no threshold. Others are guesses of 1 where the log-odds are above the claim: that is

@@ -42,7 +42,8 @@ def mechanism(
     samples: Annotated[int, typer.Option(help="Samples to draw; with --until, at most.")] = 100_000,
     until: Annotated[str | None, typer.Option(help="violation: draw samples until one is proven.")] = None,
     regions: Annotated[
-        str | None, typer.Option(help="What may be learned: some of events,linear,trees,hockey-stick,mmd,digits. [default: all]")
+        str | None,
+        typer.Option(help="Some of events,linear,trees,hockey-stick,mmd,digits. [default: all]"),
     ] = None,
     adjacency: Annotated[str, typer.Option(help="How both data sets differ: substitute or add-remove.")] = "substitute",
     sensitivity: Annotated[

@@ -74,9 +74,7 @@ def table(bits: Ints, score: Floats, adjacency: Adjacency) -> Scores:
     return Scores(np.arange(n), np.zeros(n, np.int64), bits, score, adjacency, bits="coins")
 
 
-def learn(
-    one: Sample, other: Sample, names: Iterable[str], *, aim: Curve, adjacency: Adjacency, seed: int
-) -> Learned:
+def learn(one: Sample, other: Sample, names: Iterable[str], *, aim: Curve, adjacency: Adjacency, seed: int) -> Learned:
     """Each region learns on either half and is tried on the other; the best is the mean of what both halves say.
 
     Best is where the claim looks most surely broken. Where a claim of one point is broken for certain, or no claim
@@ -164,9 +162,7 @@ class OnTheWay:
     def _learn(self) -> None:
         self._parts = [Sample.joined(self._parts)]
         self._learned_at = self._n
-        self._regions = {
-            name: _learned(name, self._parts[0][-MOST:], self._seed, self._eps) for name in self._names
-        }
+        self._regions = {name: _learned(name, self._parts[0][-MOST:], self._seed, self._eps) for name in self._names}
 
 
 def _learned(name: str, apart: Sample, seed: int, eps: float) -> LogOdds:
