@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import random
+import re
 
 import numpy as np
 import pytest
@@ -159,6 +160,30 @@ def test_what_leaks_is_shown(mechanism, d0, d1, least):
     assert bound(MechanismGame(mechanism, d0, d1, n_samples=30_000, regions=NUMBERS)) > least
 
 
+@pytest.mark.parametrize("region", ["hockey-stick", "mmd"])
+def test_regions_of_divergences_refute_by_themselves(region):
+    """No single cut tells `between` apart."""
+    found = eg.audit(MechanismGame(between, 0, 1, n_samples=2000, regions=(region,)), claimed_eps=1.0)
+    assert (found.verdict.kind, found.sampled.region) == ("violation", region)
+
+
+def test_a_hockey_stick_is_learned_for_the_claim():
+    """Half of the outputs have odds of e^0.4, a fiftieth has e^4, and the claim is ε = 1: only the latter breaks it."""
+
+    def rare(data, rng, size):
+        kind = rng.random(size)
+        often = rng.random(size) < special.expit(0.4 * (2 * data - 1))
+        seldom = 2 + (rng.random(size) < special.expit(4.0 * (2 * data - 1)))
+        return np.where(kind < 0.02, seldom, often) + rng.uniform(0, 0.5, size)
+
+    sample = MechanismGame(rare, 0, 1).draw(20_000, part=(1,))
+    log_odds = REGIONS["hockey-stick"].learn(sample.outputs, sample.bits, np.random.default_rng(0), 1.0)
+    low, high, seldom, most = (log_odds(Outputs.of(np.full(1, x)))[0] for x in (0.2, 1.2, 2.2, 3.2))
+    assert seldom < -1.0 < low < 0 < high < 1.0 < most
+    found = eg.audit(MechanismGame(rare, 0, 1, n_samples=20_000, regions=("hockey-stick",)), claimed_eps=1.0)
+    assert found.verdict.kind == "violation"
+
+
 def test_an_audit_of_a_game():
     game = MechanismGame(truncated_geometric, 2, 3, n_samples=20_000)
     held, broken = eg.audit(game, claimed_eps=1.0), eg.audit(game, claimed_eps=0.8)
@@ -193,6 +218,21 @@ def test_without_a_claim_there_is_a_bound():
     found = eg.audit(MechanismGame(response, 0, 1, n_samples=2000, regions=("events",)))
     assert (found.verdict.kind, found.settings.delta) == ("no claim", 0.0)
     assert found.lower_bound > 0.5
+
+
+def test_samples_are_called_samples_wherever_they_are_shown(tmp_path):
+    game = MechanismGame(response, 0, 1, n_samples=400, regions=("events",))
+    for claim in ({"claimed_eps": 1.0}, {"claimed_mu": 0.5}):
+        found = eg.audit(game, **claim)
+        said = [text for row in found.rows for text in row.assumptions] + [*found.verdict.assumptions, *found.warnings]
+        texts = {"said": " | ".join([*said, found.verdict.sentence]), "terminal": str(found)}
+        for kind in ("md", "html"):
+            file = eg.report(found, out=tmp_path / f"{found.verdict.kind}.{kind}")
+            texts[kind] = re.sub(r"(?s)<style.*?</style>|<script.*?</script>|<[^>]*>", " ", file.read_text())
+        for where, text in texts.items():
+            assert not re.search(r"\b[Mm]odels?\b|training|judged pairs", text), where
+            assert "samples" in text
+    assert "each sample is drawn independently of the others" in texts["md"]
 
 
 # Floats

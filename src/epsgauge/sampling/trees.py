@@ -16,6 +16,8 @@ from epsgauge.stats.arrays import Floats, Ints
 
 LEVELS, ROUNDS, RATE = 3, 30, 0.3
 BINS = 64
+_NEAR, _EVEN = np.geomspace(1e-3, 0.02, 9), np.linspace(0.02, 0.98, 46)
+SHARES = np.concatenate([_NEAR[:-1], _EVEN, 1.0 - _NEAR[-2::-1]])  # below each cut
 RIDGE = 1.0  # added to the curvature of a leaf
 LEAST = 1.0  # curvature of a leaf: four samples that are quite open
 MOST = 10  # columns: those that tell most by one cut
@@ -66,14 +68,14 @@ class Trees:
 
 
 def _edges(column: Floats) -> Floats:
-    """Cuts at quantiles; a column with few values is cut between all of them."""
+    """Cuts at quantiles, closer to each other at both ends; a column with few values is cut between all of them."""
     finite = column[np.isfinite(column)]
     if not len(finite):
         return np.empty(0)
     once = np.unique(finite)
     if len(once) <= BINS:
         return once[:-1] + 0.5 * np.diff(once)
-    return np.unique(np.quantile(finite, np.linspace(0, 1, BINS)[1:-1]))
+    return np.unique(np.quantile(finite, SHARES))
 
 
 def _binned(values: Floats, edges: list[Floats]) -> Binned:
