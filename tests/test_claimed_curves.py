@@ -1,4 +1,4 @@
-"""Claims of a whole curve of (ε, δ): its points, which of them is judged, and that a curve that holds is not refuted."""
+"""Claims of a whole curve of (ε, δ): its points, which one is judged, and that a curve that holds is not refuted."""
 
 import json
 import math
@@ -100,7 +100,7 @@ def test_curves_that_are_none_are_refused_in_one_sentence(given, said):
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "eps,delta\n1,x\n", "eps,delta\n1\n"])
 def test_tables_that_are_none_are_refused(tmp_path, text):
     (tmp_path / "c.csv").write_text(text)
-    with pytest.raises(InvalidInput, match="must have (columns|numbers)"):
+    with pytest.raises(InvalidInput, match=r"must have (columns|numbers)"):
         Curve.of(str(tmp_path / "c.csv"))
 
 

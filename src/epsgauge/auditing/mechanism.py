@@ -57,13 +57,14 @@ def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
             f'until="violation" judges one point of a curve, not μ. Use claimed_curve="gaussian:{mu}" (--curve '
             f"gaussian:{mu}), of which samples set apart choose the point."
         )
-    if curve is None and not isinstance(claim.claim, Claim):
+    if aim.eps[0] == math.inf:
         raise InvalidInput('until="violation" needs a claim of ε to refute. State claimed_eps and claimed_delta.')
     if using.settings.verdict_method is not None:
         raise InvalidInput('until="violation" is judged by a bound for every moment. Leave out verdict_method.')
     watched = game.watch(aim)
     first = next(watched)
     using, claim = (using, claim) if curve is None else _at_point(game, changes, curve, first.point)
+    assert isinstance(claim.claim, Claim)
     method = Betting() if claim.delta > WATCHED_DELTA else AnytimeOfCoins()
     level = using.settings.verdict_level
     played, evidence = _until_refuted(chain([first], watched), claim.claim, method, level)
@@ -97,8 +98,8 @@ def _at_point(game: MechanismGame, changes: Mapping[str, Any], curve: Curve, at:
     found = promises(using.settings, None, game.adjacency, trained=False)
     assert isinstance(found.claim, Claim)
     note = (
-        f"One point of the claimed curve {curve.name} is judged, ε = {number(eps)} at δ = {delta:.3g}. It was chosen on "
-        "samples set apart."
+        f"One point of the claimed curve {curve.name} is judged: ε = {number(eps)} at δ = {delta:.3g}. It was chosen "
+        "on samples set apart."
     )
     claim = replace(found.claim, curve=curve.name, note=note)
     return using, replace(found, claim=claim, notes=(*found.notes, note))

@@ -13,7 +13,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.figures.files import figure_file
 from epsgauge.figures.words import Words
 from epsgauge.files import replace
-from epsgauge.methods.units import said_of
+from epsgauge.methods.units import Units, said_of
 
 # Those of the report, which has a title for each.
 Section = Literal["verdict", "posterior", "region", "attack", "narrowing", "dependence", "comparison", "cohorts"]
@@ -58,7 +58,8 @@ class Chart:
             svgs = [draw(shown, prefix=prefix) for draw in (self.draw, *([self.also.draw] if self.also else []))]
         except InvalidInput as reason:
             return Drawn(self, absent=str(reason))
-        units, words = getattr(getattr(subject, "source", None), "units", "models"), self.words(subject, shown)
+        units: Units = getattr(getattr(subject, "source", None), "units", "models")
+        words = self.words(subject, shown)
         if units == "models":
             return Drawn(self, shown, tuple(svgs), words)
         words = Words(said_of(units, words.shows), said_of(units, words.hides))

@@ -85,8 +85,8 @@ def learn(one: Sample, other: Sample, names: Iterable[str], *, aim: Curve, adjac
         first, second = (_learned(name, half[:MOST], seed, aim.middle) for half in (one, other))
         said = np.concatenate([clean(first(other.outputs)), clean(second(one.outputs))])
         scores = table(np.concatenate([other.bits, one.bits]), said, adjacency)
-        for threshold, *chosen in _tried(scores, _thresholds(said), aim):
-            found.append(Learned(name, (first, second), threshold, float(np.mean(said >= threshold)), *chosen))
+        for threshold, point, seen in _tried(scores, _thresholds(said), aim):
+            found.append(Learned(name, (first, second), threshold, float(np.mean(said >= threshold)), point, seen))
     best = max(found, key=lambda one: one.seen)
     both = np.concatenate([best.score(half.outputs) for half in (one, other)])
     return replace(best, threshold=_with_share(both, best.share))
