@@ -251,7 +251,7 @@ def of_libraries() -> Iterator[Row]:
     if importlib.util.find_spec("snsql"):
         from snsql.sql._mechanisms.laplace import Laplace
 
-        of_sums = Laplace(EPS, lower=0, upper=1, sensitivity=1, max_contrib=1)
+        of_sums = Laplace(EPS, lower=0, upper=1)
         yield Row("SmartNoise SQL Laplace", lambda d: of_sums.release([d]), 0.0, 1.0, EPS, slow=True)
     if importlib.util.find_spec("snsynth"):
         yield smartnoise_mst()
@@ -329,7 +329,8 @@ def measured(row: Row, samples: int) -> tuple[str, ...]:
         again = eg.audit(game, **claim)
         on_the_way.append(again.sampled.drawn if again.verdict.kind == "violation" else math.inf)
     each = (time.process_time() - begun) / max(len(on_the_way), 1)
-    until = "" if not on_the_way else f"{np.median(on_the_way):.0f}"
+    middle = np.median(on_the_way) if on_the_way else 0.0
+    until = "" if not on_the_way else f"{middle:.0f}" if math.isfinite(middle) else "more than all"
     alarm = " FALSE ALARM" if row.holds and found.verdict.kind == "violation" else ""
     stated = found.verdict.claim
     claimed = f"{stated.eps:.3g}" + (f", δ {stated.delta:.2g}" if stated.delta > 1e-9 else "")

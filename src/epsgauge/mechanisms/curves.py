@@ -31,7 +31,7 @@ class Curve:
     """Points (ε, δ), all of which are claimed: one that does not hold refutes the claim.
 
     >>> Curve.of("laplace:1")
-    <Curve laplace:1: 60 points, δ from 1e-12 to 0.39347 at ε = 0>
+    <Curve laplace:1: 60 points, δ from 1e-12 to 0.393 at ε = 0>
     """
 
     name: str
@@ -71,7 +71,7 @@ class Curve:
 
     def __repr__(self) -> str:
         most = int(self.delta.argmax())
-        at = f"δ from {self.delta.min():.5g} to {self.delta[most]:.5g} at ε = {self.eps[most]:.5g}"
+        at = f"δ from {self.delta.min():.3g} to {self.delta[most]:.3g} at ε = {self.eps[most]:.3g}"
         return f"<Curve {self.name}: {len(self)} points, {at}>"
 
 
