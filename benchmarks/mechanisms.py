@@ -1,12 +1,13 @@
 """Randomised mechanisms of StatDP's and DP-Sniper's papers, correct and broken: what an audit shows, how fast.
 
-    python benchmarks/mechanisms.py [--samples 100000] [--only NAME] [--markdown] [--dp-sniper DIR]
+    python benchmarks/mechanisms.py [--samples 100000] [--only NAME] [--libraries] [--markdown] [--dp-sniper DIR]
 
 Each mechanism claims ε = 0.5 (or the ε beside it) for the pair of neighbouring inputs that is given. Verdicts are at
 1 − 1e-4, so that a false alarm in this table would be one in ten thousand. "until" is how many samples a game takes
 that stops at the first proof of a violation. Outputs are rounded to a grid but for those that are called "in floats".
-Seconds are CPU time on one thread. Libraries are audited where they are installed (diffprivlib, PyDP, OpenDP); what is
-not installed is left out.
+Where a curve is claimed, the ε and δ shown are those of the point that samples set apart chose. Seconds are CPU time on
+one thread. Libraries are audited where they are installed (diffprivlib, PyDP, OpenDP, SmartNoise); what is not
+installed is left out. `--libraries` audits these alone.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Row:
     claim: float = EPS
     delta: float = 0.0
     slow: bool = False  # one output at a time
+    curve: str = ""  # that is claimed instead of a point
+    adjacency: str = "substitute"
 
     @property
     def holds(self) -> bool:
@@ -181,6 +184,11 @@ def rows() -> Iterator[Row]:
     mu = gdp_mu(EPS, 0.01)
     yield Row("Gaussian", gaussian(1 / mu), 0.0, 1.0, EPS, delta=0.01)
     yield Row("Gaussian, noise × 0.7", gaussian(0.7 / mu), 0.0, 1.0, gdp_eps(mu / 0.7, 0.01), delta=0.01)
+    for factor in (1.0, 0.9):
+        name = "Gaussian, curve" if factor == 1 else f"Gaussian, curve, noise × {factor}"
+        yield Row(name, gaussian(factor), 0.0, 1.0, None if factor < 1 else EPS, curve="gaussian:1")
+    yield Row("Gaussian, zCDP, noise × 0.8", gaussian(0.8), 0.0, 1.0, None, curve="zcdp:0.5")
+    yield Row("Laplace, curve, scale × 0.9", laplace(0.9), 0.0, 1.0, None, curve="laplace:1")
     yield Row("Gaussian in floats", gaussian(1 / mu, floats=True), 0.0, 1.0, math.inf, delta=0.01)
     yield Row("randomised response", response(special.expit(EPS)), 0, 1)
     yield Row("randomised response, 0.75", response(0.75), 0, 1, math.log(3))
@@ -203,10 +211,8 @@ def rows() -> Iterator[Row]:
         true = apart(*(special.softmax(factor * EPS * data) for data in (d0, d1)))
         yield Row(name, exponential(factor), d0, d1, true)
     cross = (np.array([0.0, 0, 0, 0, 0, 1, 1, 1, 1, 1]), np.array([1.0, 1, 1, 1, 1, 0, 0, 0, 0, 0]))
-    last = np.eye(10)[9]
     for variant in range(1, 7):
-        pair = (1.0 - last, last) if variant == 3 else cross
-        yield Row(f"sparse vector {variant}", sparse_vector(variant), *pair, svt_eps(variant))
+        yield Row(f"sparse vector {variant}", sparse_vector(variant), *cross, svt_eps(variant))
     yield Row("one-time RAPPOR", rappor(0.95, 4), [0, 1, 2, 3], [4, 5, 6, 7], rappor_eps(0.95, 4), rappor_eps(0.95, 4))
     once = {"p": 0.45, "q": 0.55}
     both = rappor_eps(0.75, 4, **once)
@@ -238,6 +244,65 @@ def of_libraries() -> Iterator[Row]:
         space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
         noise = dp.m.make_laplace(*space, scale=1 / EPS)
         yield Row("OpenDP Laplace", lambda d: noise(d), 0.0, 1.0, EPS, slow=True)
+        gauss = dp.m.make_gaussian(*space, scale=1.0)
+        yield Row("OpenDP Gaussian, zCDP", lambda d: gauss(d), 0.0, 1.0, EPS, slow=True, curve="zcdp:0.5")
+        keep = dp.m.make_randomized_response_bool(float(special.expit(EPS)))
+        yield Row("OpenDP randomised response", lambda d: keep(d), False, True, EPS, slow=True)
+    if importlib.util.find_spec("snsql"):
+        from snsql.sql._mechanisms.laplace import Laplace
+
+        of_sums = Laplace(EPS, lower=0, upper=1)
+        yield Row("SmartNoise SQL Laplace", lambda d: of_sums.release([d]), 0.0, 1.0, EPS, slow=True)
+    if importlib.util.find_spec("snsynth"):
+        yield smartnoise_mst()
+
+
+def smartnoise_mst() -> Row:
+    """MST of SmartNoise, ε = 3 and δ = 1e-5, on two columns of two values: who sees its noisy measurements.
+
+    Estimation comes after all measurements that are private, takes seconds, and is left out; with two columns there is
+    one tree to select. A third of ρ is for one-way measurements and a third for two-way ones, both Gaussian, so that
+    their μ is √(4ρ/3).
+    """
+    from mbi import Dataset, Domain
+    from snsynth.mst import mst
+
+    class Product:
+        """Of one-way measurements."""
+
+        def __init__(self, measured):
+            self.of = {m.clique: np.maximum(np.asarray(m.noisy_measurement), 1e-9) for m in measured}
+
+        def project(self, pair):
+            one, other = (self.of[(column,)] / self.of[(column,)].sum() for column in pair)
+            self.cells = 400 * np.outer(one, other).ravel()
+            return self
+
+        def datavector(self):
+            return self.cells
+
+    class Seen(mst.MSTSynthesizer):
+        """Keeps what was measured."""
+
+        def measure(self, *args, **more):
+            found = super().measure(*args, **more)
+            self.seen = [*getattr(self, "seen", []), *(np.asarray(m.noisy_measurement) for m in found)]
+            return found
+
+    rho = mst.cdp_rho(3.0, 1e-5)
+    mst.cdp_rho = lambda *_: rho  # a search that takes half a second
+    mst.estimation.mirror_descent = lambda _, measured, **__: Product(measured)
+    base = [(a, b) for a in (0, 1) for b in (0, 1) for _ in range(100)]
+    data = [Dataset(np.array(base + more), Domain(["a", "b"], [2, 2])) for more in ([], [(0, 0)])]
+
+    def measured(d):
+        one = Seen()
+        one.MST(data[d], 3.0, 1e-5)
+        return np.concatenate(one.seen)
+
+    mu = math.sqrt(4 * rho / 3)
+    print(f"SmartNoise MST: ρ = {rho:.4f}, measurements have μ = {mu:.4f}", file=sys.stderr)
+    return Row("SmartNoise MST", measured, 0, 1, None, slow=True, curve=f"mu:{mu}", adjacency="add-remove")
 
 
 def gdp_eps(mu: float, delta: float) -> float:
@@ -251,23 +316,31 @@ def gdp_mu(eps: float, delta: float) -> float:
 def measured(row: Row, samples: int) -> tuple[str, ...]:
     n = samples // 5 if row.slow else samples
     claim = {"claimed_eps": row.claim, "claimed_delta": row.delta, "verdict_level": LEVEL}
-    begun = time.process_time()
-    found = eg.audit(eg.MechanismGame(row.mechanism, row.d0, row.d1, n_samples=n), **claim)
+    by_mu = row.curve.startswith("mu:")
+    if row.curve:
+        stated = {"claimed_mu": float(row.curve[3:])} if by_mu else {"claimed_curve": row.curve}
+        claim = {**stated, "verdict_level": LEVEL}
+    begun, how = time.process_time(), {"n_samples": n, "adjacency": row.adjacency}
+    found = eg.audit(eg.MechanismGame(row.mechanism, row.d0, row.d1, **how), **claim)
     took = time.process_time() - begun
     begun, on_the_way = time.process_time(), []
-    for seed in range(3 if found.verdict.kind == "violation" else 0):
-        game = eg.MechanismGame(row.mechanism, row.d0, row.d1, n_samples=n, until="violation", seed=seed)
+    for seed in range(3 if found.verdict.kind == "violation" and not by_mu else 0):
+        game = eg.MechanismGame(row.mechanism, row.d0, row.d1, **how, until="violation", seed=seed)
         again = eg.audit(game, **claim)
         on_the_way.append(again.sampled.drawn if again.verdict.kind == "violation" else math.inf)
     each = (time.process_time() - begun) / max(len(on_the_way), 1)
-    until = "" if not on_the_way else f"{np.median(on_the_way):.0f}"
+    middle = np.median(on_the_way) if on_the_way else 0.0
+    until = "" if not on_the_way else f"{middle:.0f}" if math.isfinite(middle) else "more than all"
     alarm = " FALSE ALARM" if row.holds and found.verdict.kind == "violation" else ""
-    true = "" if row.true is None else "∞" if math.isinf(row.true) else f"{row.true:.3g}"
+    stated = found.verdict.claim
+    claimed = f"{stated.eps:.3g}" + (f", δ {stated.delta:.2g}" if stated.delta > 1e-9 else "")
+    claimed = f"μ {stated.mu:.3f}" if by_mu else claimed
+    true = "" if row.true is None or row.curve else "∞" if math.isinf(row.true) else f"{row.true:.3g}"
     return (
         row.name,
-        f"{row.claim:.3g}" + (f", δ {row.delta:g}" if row.delta else ""),
+        claimed,
         true,
-        f"{found.verdict.bound:.3f}",
+        f"μ {found.verdict.mu:.3f}" if by_mu else f"{found.verdict.bound:.3f}",
         found.verdict.kind + alarm,
         found.sampled.region,
         f"{n}",
@@ -284,7 +357,7 @@ def peer(row: Row, samples: int) -> str:
     """What DP-Sniper shows with as many samples, which is for δ = 0."""
     from by_dp_sniper import lower_bound
 
-    if row.slow or row.delta:
+    if row.slow or row.delta or row.curve:
         return ""
     begun, said = time.process_time(), []
     for c in (0.01, 0.1):
@@ -297,6 +370,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--samples", type=int, default=100_000)
     options.add_argument("--only", default="")
+    options.add_argument("--libraries", action="store_true")
     options.add_argument("--markdown", action="store_true")
     options.add_argument("--dp-sniper", metavar="DIR", help="a checkout of DP-Sniper: print its bounds instead")
     given = options.parse_args()
@@ -312,7 +386,7 @@ def main() -> None:
         print("|" + "---|" * len(HEAD))
     else:
         print("  ".join(f"{head:<{width}}" for head, width in zip(HEAD, widths, strict=True)))
-    for row in rows():
+    for row in of_libraries() if given.libraries else rows():
         if given.only in row.name:
             cells = measured(row, given.samples)
             line = " | ".join(cells) if given.markdown else "  ".join(map(lambda c, w: f"{c:<{w}}", cells, widths))

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import random
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from epsgauge.auditing.replayed import sensitivity
 from epsgauge.bounds.exact import exact_lower_bound
 from epsgauge.bounds.watched import watched_lower_bound
 from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.curves import Curve
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.table import BASELINE
 from epsgauge.sampling.features import Atoms, digits
@@ -27,7 +29,8 @@ from epsgauge.sampling.regions import REGIONS, Intervals
 from epsgauge.sampling.trees import Trees, _binned, _edges, _gains
 from epsgauge.scores.rules import Given, Split, judge
 
-NUMBERS = ("events", "linear", "trees", "kernel")
+NUMBERS = ("events", "linear", "trees", "hockey-stick", "mmd")
+ANY = Curve.point(math.inf, 0.0)  # no claim, δ = 0
 GRID = 2.0**-10
 
 
@@ -90,7 +93,7 @@ def test_events_find_the_best_of_all_subsets():
     subsets = [np.array(s, bool) for s in itertools.product([False, True], repeat=6)][1:]
     best = max(abs(math.log(p1[s].sum() / p0[s].sum())) for s in subsets)
     assert best == pytest.approx(1.0)
-    played = MechanismGame(truncated_geometric, 2, 3, n_samples=40_000, regions=("events",)).play(delta=0.0)
+    played = MechanismGame(truncated_geometric, 2, 3, n_samples=40_000, regions=("events",)).play(ANY)
     said = dict.fromkeys(range(6), 0.0) | {
         int(k): float(s) for k, s in zip(*_scored(truncated_geometric, "events"), strict=True)
     }
@@ -103,7 +106,7 @@ def _scored(mechanism, region):
     """What the first part of that game learns about each output."""
     game = MechanismGame(mechanism, 2, 3, n_samples=40_000)
     apart = game.draw(10_000, part=(1,))
-    log_odds = REGIONS[region].learn(apart.outputs, apart.bits, np.random.default_rng(0))
+    log_odds = REGIONS[region].learn(apart.outputs, apart.bits, np.random.default_rng(0), 0.0)
     return np.arange(6), log_odds(Outputs.of(np.arange(6)))
 
 
@@ -115,7 +118,7 @@ def test_judged_samples_know_nothing_of_what_was_learned():
 
     z = []
     for seed in range(60):
-        played = MechanismGame(noise, 0, 1, n_samples=400, seed=seed, regions=("trees",)).play(delta=0.0)
+        played = MechanismGame(noise, 0, 1, n_samples=400, seed=seed, regions=("trees",)).play(ANY)
         t = judge(played.scores, Given(played.threshold), delta=0.0).tally
         share = (t.tp + t.fp) / t.n_samples
         spread = share * (1 - share) * (1 / t.n_positive + 1 / t.n_negative)
@@ -128,7 +131,7 @@ def test_judged_samples_know_nothing_of_what_was_learned():
 def test_a_bound_is_above_eps_no_more_often_than_its_level_says():
     n, low = 30, []
     for seed in range(n):
-        played = MechanismGame(response, 0, 1, n_samples=800, seed=seed, regions=("events", "linear")).play(delta=0.0)
+        played = MechanismGame(response, 0, 1, n_samples=800, seed=seed, regions=("events", "linear")).play(ANY)
         tally = judge(played.scores, Given(played.threshold), delta=0.0).tally
         low.append(exact_lower_bound(tally, delta=0.0, level=0.60, direction="right"))
     assert np.sum(np.array(low) > 1.0) <= stats.binom.ppf(0.999, n, 0.40)
@@ -137,7 +140,7 @@ def test_a_bound_is_above_eps_no_more_often_than_its_level_says():
 
 def bound(game):
     """By Clopper-Pearson, at 99 %."""
-    played = game.play(delta=0.0)
+    played = game.play(ANY)
     evidence = Evidence(judge(played.scores, Given(played.threshold), delta=0.0))
     return BASELINE.lower_bound(evidence, delta=0.0, level=0.99)
 
@@ -155,6 +158,30 @@ def bound(game):
 )
 def test_what_leaks_is_shown(mechanism, d0, d1, least):
     assert bound(MechanismGame(mechanism, d0, d1, n_samples=30_000, regions=NUMBERS)) > least
+
+
+@pytest.mark.parametrize("region", ["hockey-stick", "mmd"])
+def test_regions_of_divergences_refute_by_themselves(region):
+    """No single cut tells `between` apart."""
+    found = eg.audit(MechanismGame(between, 0, 1, n_samples=2000, regions=(region,)), claimed_eps=1.0)
+    assert (found.verdict.kind, found.sampled.region) == ("violation", region)
+
+
+def test_a_hockey_stick_is_learned_for_the_claim():
+    """Half of the outputs have odds of e^0.4, a fiftieth has e^4, and the claim is ε = 1: only the latter breaks it."""
+
+    def rare(data, rng, size):
+        kind = rng.random(size)
+        often = rng.random(size) < special.expit(0.4 * (2 * data - 1))
+        seldom = 2 + (rng.random(size) < special.expit(4.0 * (2 * data - 1)))
+        return np.where(kind < 0.02, seldom, often) + rng.uniform(0, 0.5, size)
+
+    sample = MechanismGame(rare, 0, 1).draw(20_000, part=(1,))
+    log_odds = REGIONS["hockey-stick"].learn(sample.outputs, sample.bits, np.random.default_rng(0), 1.0)
+    low, high, seldom, most = (log_odds(Outputs.of(np.full(1, x)))[0] for x in (0.2, 1.2, 2.2, 3.2))
+    assert seldom < -1.0 < low < 0 < high < 1.0 < most
+    found = eg.audit(MechanismGame(rare, 0, 1, n_samples=20_000, regions=("hockey-stick",)), claimed_eps=1.0)
+    assert found.verdict.kind == "violation"
 
 
 def test_an_audit_of_a_game():
@@ -191,6 +218,21 @@ def test_without_a_claim_there_is_a_bound():
     found = eg.audit(MechanismGame(response, 0, 1, n_samples=2000, regions=("events",)))
     assert (found.verdict.kind, found.settings.delta) == ("no claim", 0.0)
     assert found.lower_bound > 0.5
+
+
+def test_samples_are_called_samples_wherever_they_are_shown(tmp_path):
+    game = MechanismGame(response, 0, 1, n_samples=400, regions=("events",))
+    for claim in ({"claimed_eps": 1.0}, {"claimed_mu": 0.5}):
+        found = eg.audit(game, **claim)
+        said = [text for row in found.rows for text in row.assumptions] + [*found.verdict.assumptions, *found.warnings]
+        texts = {"said": " | ".join([*said, found.verdict.sentence]), "terminal": str(found)}
+        for kind in ("md", "html"):
+            file = eg.report(found, out=tmp_path / f"{found.verdict.kind}.{kind}")
+            texts[kind] = re.sub(r"(?s)<style.*?</style>|<script.*?</script>|<[^>]*>", " ", file.read_text())
+        for where, text in texts.items():
+            assert not re.search(r"\b[Mm]odels?\b|training|judged pairs", text), where
+            assert "samples" in text
+    assert "each sample is drawn independently of the others" in texts["md"]
 
 
 # Floats
@@ -270,7 +312,7 @@ def test_what_halves_say_of_each_other_does_not_know_its_own_bits():
 
 def test_a_sample_is_scored_before_it_is_learned_from():
     short, long = (MechanismGame(on_grid, 0, 1, n_samples=n, until="violation") for n in (400, 700))
-    first, last = ([played.scores for played in game.watch(delta=0.0)][-1] for game in (short, long))
+    first, last = ([played.scores for played in game.watch(ANY)][-1] for game in (short, long))
     full = len(first) - 40  # the last batch of the short game may be cut
     assert np.array_equal(first.score[:full], last.score[:full])
     assert np.array_equal(first.bit[:full], last.bit[:full])
@@ -286,7 +328,7 @@ def test_however_often_one_looks_a_true_claim_is_rarely_refuted():
     n, above = 40, 0
     for seed in range(n):
         game = MechanismGame(response, 0, 1, n_samples=700, seed=seed, until="violation", regions=("events",))
-        played = list(game.watch(delta=0.0))[-1]
+        played = list(game.watch(ANY))[-1]
         evidence = Evidence(judge(played.scores, Split(played.n_fit), delta=0.0))
         above += watched_lower_bound(evidence.watched, delta=0.0, level=0.80) > 1.0  # at any moment
     assert above <= stats.binom.ppf(0.999, n, 0.20)
@@ -417,7 +459,7 @@ def test_an_error_is_an_output():
 )
 def test_bad_games_are_refused_in_one_sentence(args, given, said):
     with pytest.raises(InvalidInput, match=said or "must return as many outputs, but got one value"):
-        MechanismGame(*args, **given).play(delta=0.0)
+        MechanismGame(*args, **given).play(ANY)
 
 
 @pytest.mark.parametrize(
@@ -434,9 +476,16 @@ def test_settings_that_a_game_has_none_of(settings, said):
         audit(MechanismGame(response, 0, 1, n_samples=400, regions=("events",)), **settings)
 
 
-@pytest.mark.parametrize("settings", [{}, {"claimed_mu": 1.0}, {"claimed_eps": 1.0, "verdict_method": "exact"}])
-def test_until_needs_a_claim_of_eps_and_brings_its_bound(settings):
-    said = "Leave out verdict_method" if "verdict_method" in settings else "needs a claim of ε to refute"
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "needs a claim of ε to refute"),
+        ({"claimed_mu": 1.0}, 'Use claimed_curve="gaussian:1"'),
+        ({"claimed_eps": 1.0, "verdict_method": "exact"}, "Leave out verdict_method"),
+        ({"claimed_curve": "laplace:1", "verdict_method": "exact"}, "Leave out verdict_method"),
+    ],
+)
+def test_until_needs_a_claim_of_eps_and_brings_its_bound(settings, said):
     with pytest.raises(InvalidInput, match=said):
         audit(MechanismGame(response, 0, 1, n_samples=400, until="violation"), **settings)
 

@@ -17,7 +17,8 @@ from epsgauge.runner.store import Store
 from epsgauge.runner.view import Run
 
 SOURCE = Path(epsgauge.__file__).parent
-# Where a name is not that of a method: quick intervals that a search maximises, trainers, what one function computes.
+# Where a name is not that of a method: quick intervals that a search maximises, trainers, claimed curves, what one
+# function computes.
 OTHER_NAMES = (
     "settings.py",
     "stats/quick.py",
@@ -26,6 +27,8 @@ OTHER_NAMES = (
     "scores/search.py",
     "runner/parts.py",
     "trainers/pate.py",
+    "mechanisms/curves.py",
+    "auditing/record.py",
     "bounds/",
 )
 

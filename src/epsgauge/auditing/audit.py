@@ -34,6 +34,7 @@ from epsgauge.methods.facts import Facts, Lost, left
 from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.rows import MethodRow, row_of
 from epsgauge.methods.table import METHODS, OF_NOISE, default_method, judging
+from epsgauge.methods.units import Units, rows_of_units, said_of
 from epsgauge.plain import plain
 from epsgauge.probing.finding import Finding
 from epsgauge.references import users_code
@@ -91,9 +92,9 @@ class Audit(Reading, Printed, Plotted):
     sampled: Sampled | None  # how samples of a mechanism came about
 
     @property
-    def units(self) -> str:
+    def units(self) -> Units:
         """What is judged: of a mechanism each output stands for a model."""
-        return "models" if self.sampled is None else "samples"
+        return units_of(self.sampled)
 
     @property
     def said_of_scores(self) -> tuple[str, ...]:
@@ -406,6 +407,8 @@ def _assembled(case: Case) -> Audit:
         *of_coins(case.declaration),
         *((EITHER,) if case.direction == "either" else ()),
     )
+    units = units_of(case.sampled)
+    said = tuple(said_of(units, text) for text in said)
     undeclared = () if case.declaration is not None or kept.promise != "guaranteed" else (case.undeclared,)
     ruled = verdict(
         claim,
@@ -420,13 +423,14 @@ def _assembled(case: Case) -> Audit:
         caveats=(*said, *undeclared),
     )
     posterior = estimate(evidence.tally, delta=settings.delta)
-    rows = rows_of(evidence, facts, settings, judge_, case.asked)
+    ruled = replace(ruled, assumptions=tuple(said_of(units, text) for text in ruled.assumptions))
+    rows = rows_of_units(units, rows_of(evidence, facts, settings, judge_, case.asked))
     warnings = (
         *said,
         *failures(evidence.failed, run),
         *(saturated(evidence) if trained else ()),
         *case.promised.notes,
-        *of_rows(posterior, rows, settings.level, trained=trained),
+        *(said_of(units, text) for text in of_rows(posterior, rows, settings.level, trained=trained)),
         *(() if run is None else run.notes),
         *(() if case.sampled is None else case.sampled.warnings),
     )
@@ -438,7 +442,7 @@ def _assembled(case: Case) -> Audit:
         rows=rows,
         bound=Bound(
             *(ruled.bound, method.name, method.label, ruled.level, ruled.delta, ruled.promise, ruled.mu, ruled.tally),
-            method.counts(evidence, several=case.pairs_per_model > 1),
+            said_of(units, method.counts(evidence, several=case.pairs_per_model > 1)),
             ruled.noise,
         ),
         claim=ruled.claim,
@@ -461,6 +465,10 @@ def _assembled(case: Case) -> Audit:
         warnings=warnings,
         sampled=case.sampled,
     )
+
+
+def units_of(sampled: Sampled | None) -> Units:
+    return "models" if sampled is None else "samples"
 
 
 def rows_of(

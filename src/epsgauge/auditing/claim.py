@@ -29,6 +29,7 @@ class Claim:
     source: Source
     note: str | None = None  # how it was taken, where that is not plain
     mu: float | None = None  # where it is one of Gaussian DP: ε is what it is worth at δ
+    curve: str | None = None  # where it is one point of a curve that is claimed
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,16 +15,18 @@ import numpy as np
 from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.audit import Audit, Case, Models, assemble
 from epsgauge.auditing.beforehand import check_of_scores
-from epsgauge.auditing.claim import Claim, Promises, promises
+from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
 from epsgauge.auditing.replayed import sensitivity
 from epsgauge.auditing.setup import Setup, setup_of
 from epsgauge.bounds.watched import refuted_now
 from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.curves import Curve
 from epsgauge.methods.anytime import AnytimeOfCoins, Betting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Lost
 from epsgauge.methods.method import Method
 from epsgauge.methods.table import SHARPEST
+from epsgauge.numbers import number
 from epsgauge.sampling.game import MechanismGame, Played, Sampled
 from epsgauge.sampling.regions import REGIONS
 from epsgauge.scores.rules import Given, Split, judge
@@ -35,20 +39,70 @@ ACCESS = "it sees the whole output of the mechanism"
 
 
 def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
-    """Play a game and judge it; `changes` are settings of an audit."""
+    """Play a game and judge it; `changes` are settings of an audit, and `claimed_curve`."""
+    curve = changes.get("claimed_curve")
+    curve = None if curve is None else Curve.of(curve)
+    if curve is not None:
+        changes = _without_curve(game, changes)
     using = _setup(game, changes)
     claim = promises(using.settings, None, game.adjacency, trained=False)
-    delta = claim.delta
+    aim = curve or _aim(claim)
     if game.until is None:
-        played = game.play(delta=delta)
-        return assemble(_case(game, using, claim, played, _evidence(played, delta, played.threshold)))
-    if not isinstance(claim.claim, Claim) or using.settings.by_mu:
+        played = game.play(aim)
+        using, claim = (using, claim) if curve is None else _at_point(game, changes, curve, played.point)
+        return assemble(_case(game, using, claim, played, _evidence(played, claim.delta, played.threshold)))
+    if using.settings.by_mu:
+        mu = f"{using.settings.claimed_mu:g}"
+        raise InvalidInput(
+            f'until="violation" judges one point of a curve, not μ. Use claimed_curve="gaussian:{mu}" (--curve '
+            f"gaussian:{mu}), of which samples set apart choose the point."
+        )
+    if aim.eps[0] == math.inf:
         raise InvalidInput('until="violation" needs a claim of ε to refute. State claimed_eps and claimed_delta.')
     if using.settings.verdict_method is not None:
         raise InvalidInput('until="violation" is judged by a bound for every moment. Leave out verdict_method.')
-    method = Betting() if delta > WATCHED_DELTA else AnytimeOfCoins()
-    played, evidence = _until_refuted(game, claim.claim, method, using.settings.verdict_level)
+    watched = game.watch(aim)
+    first = next(watched)
+    using, claim = (using, claim) if curve is None else _at_point(game, changes, curve, first.point)
+    assert isinstance(claim.claim, Claim)
+    method = Betting() if claim.delta > WATCHED_DELTA else AnytimeOfCoins()
+    level = using.settings.verdict_level
+    played, evidence = _until_refuted(chain([first], watched), claim.claim, method, level)
     return assemble(_case(game, replace(using, method=method), claim, played, evidence))
+
+
+def _aim(claim: Promises) -> Curve:
+    """What a region is learned for."""
+    if not isinstance(claim.claim, Claim):
+        return Curve.point(math.inf, claim.delta)
+    if claim.claim.mu:
+        return Curve.of(f"gaussian:{claim.claim.mu!r}")
+    return Curve.point(claim.claim.eps, claim.delta)
+
+
+def _without_curve(game: MechanismGame, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The other settings; what would state the claim again is refused."""
+    values = {name: value for name, value in changes.items() if name != "claimed_curve" and value is not None}
+    for name in ("claimed_eps", "claimed_delta", "claimed_mu", "delta"):
+        if name in values:
+            raise InvalidInput(f"claimed_curve states a claim of its own, but {name} is given too. Leave out one.")
+    if values.pop("claimed_adjacency", game.adjacency) != game.adjacency:
+        raise InvalidInput(f"claimed_curve is for the adjacency of the game, {game.adjacency}. Claim a curve for that.")
+    return values
+
+
+def _at_point(game: MechanismGame, changes: Mapping[str, Any], curve: Curve, at: int) -> tuple[Setup, Promises]:
+    """The claim of one point, which was chosen on samples that are not judged."""
+    eps, delta = float(curve.eps[at]), float(curve.delta[at])
+    using = _setup(game, {**changes, "claimed_eps": eps, "claimed_delta": delta})
+    found = promises(using.settings, None, game.adjacency, trained=False)
+    assert isinstance(found.claim, Claim)
+    note = (
+        f"One point of the claimed curve {curve.name} is judged: ε = {number(eps)} at δ = {delta:.3g}. It was chosen "
+        "on samples set apart."
+    )
+    claim = replace(found.claim, curve=curve.name, note=note)
+    return using, replace(found, claim=claim, notes=(*found.notes, note))
 
 
 def _setup(game: MechanismGame, changes: Mapping[str, Any]) -> Setup:
@@ -73,14 +127,14 @@ def _evidence(played: Played, delta: float, threshold: float | None) -> Evidence
     return Evidence(judge(played.scores, rule, delta=delta))
 
 
-def _until_refuted(game: MechanismGame, claim: Claim, method: Method, level: float) -> tuple[Played, Evidence]:
+def _until_refuted(watched: Iterable[Played], claim: Claim, method: Method, level: float) -> tuple[Played, Evidence]:
     """By a bound that holds at every moment, after each batch.
 
     Guesses that are weighed need no threshold. Others are guesses of 1 where the log-odds are above the claim: that is
     where its hockey-stick divergence is.
     """
     weighs, at = isinstance(method, AnytimeOfCoins), {"delta": claim.delta, "level": level}
-    for played in game.watch(delta=claim.delta):
+    for played in watched:
         evidence = _evidence(played, claim.delta, None if weighs else claim.eps)
         if weighs and not refuted_now(evidence.watched, eps=claim.eps, **at):
             continue
@@ -107,7 +161,7 @@ def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, ev
         raised=played.n_raised,
         seed=game.seed,
         seeded=game.call.seeded,
-        command=command_of(game, using.settings),
+        command=command_of(game, using.settings, claim.claim),
         sensitivity=None if found is None else f"{found.result}. {found.sentence}",
     )
     return Case(game.title, using, evidence, 1, claim, Models(n, n, 0), lost, who=who, sampled=sampled, broken=broken)
@@ -125,7 +179,7 @@ def _short(data: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def command_of(game: MechanismGame, settings: AuditSettings) -> str:
+def command_of(game: MechanismGame, settings: AuditSettings, claim: Claim | NoClaim) -> str:
     """What plays the game again: a command where one can say it, else Python."""
     words = ["epsgauge", "mechanism", _reference(game.mechanism)]
     try:
@@ -137,11 +191,15 @@ def command_of(game: MechanismGame, settings: AuditSettings) -> str:
             raise TypeError
     except (TypeError, ValueError):
         return f"eg.audit({game!r})"
-    if settings.claimed_eps is not None:
+    curve = claim.curve if isinstance(claim, Claim) else None
+    if curve is not None:
+        words += ["--curve", curve]
+    elif settings.claimed_eps is not None:
         words += ["--eps", f"{settings.claimed_eps:g}"]
-    if settings.claimed_mu is not None:
+    elif settings.claimed_mu is not None:
         words += ["--mu", f"{settings.claimed_mu:g}"]
-    words += ["--delta", f"{settings.delta:g}", "--samples", str(game.n_samples), "--seed", str(game.seed)]
+    words += ["--delta", f"{settings.delta:g}"] if curve is None else []
+    words += ["--samples", str(game.n_samples), "--seed", str(game.seed)]
     words += [] if game.sensitivity is None else ["--sensitivity", f"{game.sensitivity:g}", "--norm", str(game.norm)]
     words += ["--until", game.until] if game.until else []
     words += ["--regions", ",".join(game.regions)] if game.regions != tuple(REGIONS) else []

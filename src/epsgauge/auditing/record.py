@@ -113,6 +113,7 @@ def _claim(claim: Claim | NoClaim) -> dict[str, Any] | None:
         "source": claim.source,
         "note": claim.note,
         "mu": claim.mu,
+        "curve": claim.curve,
     }
 
 

@@ -269,7 +269,8 @@ def _claimed(v: Verdict) -> str:
     if c.mu is not None:
         worth = f"ε = {number(c.eps)} at δ = {c.delta:.3g}"
         return f"{OWNER[c.source]} μ = {number(c.mu)} of Gaussian DP, which is {worth} ({c.adjacency})"
-    return f"{OWNER[c.source]} ε = {number(c.eps)} at δ = {c.delta:.3g} ({c.adjacency})"
+    of_curve = "" if c.curve is None else f" of the curve {c.curve}"
+    return f"{OWNER[c.source]} ε = {number(c.eps)} at δ = {c.delta:.3g}{of_curve} ({c.adjacency})"
 
 
 def _shown(v: Verdict) -> str:

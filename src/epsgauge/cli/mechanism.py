@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,11 +35,20 @@ def mechanism(
     mu: Annotated[
         float | None, typer.Option(help="Claimed μ of Gaussian DP, instead of ε and δ: a whole curve.")
     ] = None,
+    curve: Annotated[
+        str | None,
+        typer.Option(
+            help="Claimed curve of (ε, δ), instead of ε and δ: gaussian:MU, laplace:EPS, zcdp:RHO, rdp:ORDER,EPS, a "
+            "CSV file with columns eps and delta, or module:attr."
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option(help="Number of samples to draw; with --until, the most to draw.")] = 100_000,
     until: Annotated[str | None, typer.Option(help="violation: draw samples until one is proven.")] = None,
     regions: Annotated[
         str | None,
-        typer.Option(help="Kinds of regions to learn: some of events,linear,trees,kernel,digits. [default: all]"),
+        typer.Option(
+            help="Kinds of regions to learn: some of events,linear,trees,hockey-stick,mmd,digits. [default: all]"
+        ),
     ] = None,
     adjacency: Annotated[
         str, typer.Option(help="How the two data sets differ: substitute or add-remove.")
@@ -83,7 +93,8 @@ def mechanism(
         name=function,
     )
     settings = given_settings({**options, "claimed_eps": eps, "claimed_mu": mu})
-    found = audit(game, **settings)
+    claimed = {} if curve is None else {"claimed_curve": _curve(curve)}
+    found = audit(game, **settings, **claimed)
     if report is not None:
         from epsgauge.reporting.report import report as write
 
@@ -116,3 +127,13 @@ def _pairs(text: str | None) -> Any:
     from epsgauge.references import is_reference, load
 
     return load(text, "--pairs") if text is not None and is_reference(text) else text
+
+
+def _curve(text: str) -> Any:
+    """A function or pairs by "module:attr"; what else it may be is left as it is."""
+    from epsgauge.mechanisms.curves import FAMILIES, Curve
+    from epsgauge.references import is_reference, load
+
+    if text.partition(":")[0] in FAMILIES or not is_reference(text):
+        return text
+    return replace(Curve.of(load(text, "--curve")), name=text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.figures.files import figure_file
 from epsgauge.figures.words import Words
 from epsgauge.files import replace
+from epsgauge.methods.units import Units, said_of
 
 # Those of the report, which has a title for each.
 Section = Literal["verdict", "posterior", "region", "attack", "narrowing", "dependence", "comparison", "cohorts"]
@@ -56,7 +58,13 @@ class Chart:
             svgs = [draw(shown, prefix=prefix) for draw in (self.draw, *([self.also.draw] if self.also else []))]
         except InvalidInput as reason:
             return Drawn(self, absent=str(reason))
-        return Drawn(self, shown, tuple(svgs), self.words(subject, shown))
+        units: Units = getattr(getattr(subject, "source", None), "units", "models")
+        words = self.words(subject, shown)
+        if units == "models":
+            return Drawn(self, shown, tuple(svgs), words)
+        words = Words(said_of(units, words.shows), said_of(units, words.hides))
+        chart = dataclasses.replace(self, title=said_of(units, self.title))
+        return Drawn(chart, shown, tuple(said_of(units, svg) for svg in svgs), words)
 
 
 @dataclass(frozen=True, repr=False)

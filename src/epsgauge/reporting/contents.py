@@ -14,6 +14,7 @@ from epsgauge.auditing.verdict import OWNER
 from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
+from epsgauge.methods.units import said_of
 from epsgauge.numbers import interval_text, level_percent, likely, number, percent, short
 from epsgauge.plain import plain
 from epsgauge.probing.result import Probe
@@ -32,7 +33,7 @@ NEIGHBOURS = {
 
 def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None = None, out: str = redo.OUT) -> Page:
     s, t = audit.settings, audit.judged.tally
-    tallies = [Counted("All judged pairs", t)]
+    tallies = [Counted(said_of(audit.units, "All judged pairs"), t)]
     if audit.verdict.tally != t:
         rests = f"{audit.bound.label}: {audit.bound.counts}"
         tallies.append(Counted(f"What the verdict rests on ({rests})", audit.verdict.tally))
@@ -45,6 +46,7 @@ def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None =
         methods=_methods(audit.rows, s.level),
         tallies=tuple(tallies),
         warnings=audit.warnings,
+        units=audit.units,
         ran=record.of_audit(audit, out),
         settings=None if audit.run is not None else {"audit": s.model_dump(mode="json", exclude={"attack"})},
         claim=_claim(audit),

@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from epsgauge.figures import css
+from epsgauge.methods.units import said_of
 from epsgauge.numbers import duration
 from epsgauge.plain import quiet
 from epsgauge.probing.result import UNSEEN
@@ -47,7 +48,7 @@ def html(page: Page, sections: Sections) -> str:
         page=page,
         ran=page.ran,
         sections=kept,
-        titles=TITLES,
+        titles={key: said_of(page.units, title) for key, title in TITLES.items()},
         contents=_contents(page, sections),
         style=Markup(style),
         digest=digest,
@@ -60,7 +61,7 @@ def _contents(page: Page, sections: Sections) -> list[tuple[str, str]]:
     """The sections that this report has."""
     more = {"region": page.tallies, "posterior": page.methods, "probe": page.probe}
     there = {*sections, "ran", *(key for key, part in more.items() if part)}
-    return [(key, title) for key, title in TITLES.items() if key in there]
+    return [(key, said_of(page.units, title)) for key, title in TITLES.items() if key in there]
 
 
 def style_text() -> str:

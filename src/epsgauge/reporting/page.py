@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsgauge.auditing.decision import Decision
+from epsgauge.methods.units import Units
 from epsgauge.numbers import short
 from epsgauge.probing.result import Probe
 from epsgauge.stats.tally import Tally
@@ -110,3 +111,4 @@ class Page:
     probe: Probe | None = None
     decision: Decision | None = None  # what an audit means, and what to do next
     cohorts: Grouped | None = None
+    units: Units = "models"  # what is judged

@@ -14,6 +14,7 @@ import numpy as np
 
 from epsgauge.adjacency import Adjacency, checked
 from epsgauge.errors import InvalidInput
+from epsgauge.mechanisms.curves import Curve
 from epsgauge.references import nearest
 from epsgauge.sampling.calls import Call
 from epsgauge.sampling.learning import Learned, OnTheWay, Sample, learn, table
@@ -75,6 +76,7 @@ class Played:
     n_fit: int
     region: str  # that was learned, or that foretold most
     pair: int  # of those that were searched
+    point: int  # of the claim, if it has several
     n_drawn: int  # samples in all
     n_raised: int  # outputs that were errors
 
@@ -170,12 +172,12 @@ class MechanismGame:
         """Outputs of one data set with the noise that every other one gets too."""
         return self.call.draw((data, data), np.zeros(n, np.int64), self._seed(4))
 
-    def play(self, *, delta: float) -> Played:
-        """Learn on one part of the samples, and score the other."""
-        pair, n_searched = self._best_pair(delta)
+    def play(self, aim: Curve) -> Played:
+        """Learn on one part of the samples what breaks the claim most, and score the other."""
+        pair, n_searched = self._best_pair(aim)
         n_apart, n_choosing = min(self.n_samples // 4, MOST_APART), min(self.n_samples // 4, MOST_CHOOSING)
         apart, choosing = (self.draw(n, part=(part,), pair=pair) for part, n in ((1, n_apart), (2, n_choosing)))
-        learned = self._learned(apart, choosing, delta)
+        learned = self._learned(apart, choosing, aim)
         n, bits, score = self.n_samples - n_apart - n_choosing, list[Any](), list[Any]()
         n_raised = apart.outputs.n_raised + choosing.outputs.n_raised
         for at, start in enumerate(range(0, n, AT_ONCE)):
@@ -184,14 +186,21 @@ class MechanismGame:
             score.append(learned.score(judged.outputs))
             n_raised += judged.outputs.n_raised
         scores = table(np.concatenate(bits), np.concatenate(score), self.adjacency)
-        return Played(scores, learned.threshold, 0, learned.name, pair, self.n_samples + n_searched, n_raised)
+        n_drawn = self.n_samples + n_searched
+        return Played(scores, learned.threshold, 0, learned.name, pair, learned.point, n_drawn, n_raised)
 
-    def watch(self, *, delta: float) -> Iterator[Played]:
-        """The game after each batch; what is learned on the way never sees a sample before it is scored."""
-        pair, n_searched = self._best_pair(delta)
-        first = self.draw(FIRST, part=(1,), pair=pair)
-        way = OnTheWay(first, self.regions, self.seed)
-        bits, score, n, batch = list[Any](), list[Any](), FIRST, 0
+    def watch(self, aim: Curve) -> Iterator[Played]:
+        """The game after each batch; what is learned on the way never sees a sample before it is scored.
+
+        Of a claim with several points, more samples are drawn first, and choose one.
+        """
+        pair, n_searched = self._best_pair(aim)
+        several = len(aim) > 1
+        n = int(np.clip(self.n_samples // 10, FIRST, MOST_APART)) if several else FIRST
+        first = self.draw(n, part=(1,), pair=pair)
+        point = self._learned(first[: n // 2], first[n // 2 :], aim).point if several else 0
+        way = OnTheWay(first, self.regions, self.seed, float(aim.eps[point]) if several else aim.middle)
+        bits, score, batch = list[Any](), list[Any](), 0
         n_raised = first.outputs.n_raised
         while n < self.n_samples:
             wanted = MIDDLE if not batch else max(BATCH, int(SHARE * n))
@@ -201,9 +210,9 @@ class MechanismGame:
             n, batch, n_raised = n + len(new), batch + 1, n_raised + new.outputs.n_raised
             if batch > 1:
                 scores = table(np.concatenate(bits), np.concatenate(score), self.adjacency)
-                yield Played(scores, None, MIDDLE, way.best, pair, n + n_searched, n_raised)
+                yield Played(scores, None, MIDDLE, way.best, pair, point, n + n_searched, n_raised)
 
-    def _best_pair(self, delta: float) -> tuple[int, int]:
+    def _best_pair(self, aim: Curve) -> tuple[int, int]:
         """The pair that shows most on samples set apart for it, and how many these were."""
         if len(self.all_pairs) == 1:
             return 0, 0
@@ -211,11 +220,11 @@ class MechanismGame:
         seen = []
         for at in range(len(self.all_pairs)):
             apart, choosing = (self.draw(n, part=(0, at, half), pair=at) for half in (0, 1))
-            seen.append(self._learned(apart, choosing, delta).seen)
-        return int(np.argmax(seen)), 2 * n * len(seen)
+            seen.append(self._learned(apart, choosing, aim).seen)
+        return max(range(len(seen)), key=seen.__getitem__), 2 * n * len(seen)
 
-    def _learned(self, apart: Sample, choosing: Sample, delta: float) -> Learned:
-        return learn(apart, choosing, self.regions, delta=delta, adjacency=self.adjacency, seed=self.seed)
+    def _learned(self, apart: Sample, choosing: Sample, aim: Curve) -> Learned:
+        return learn(apart, choosing, self.regions, aim=aim, adjacency=self.adjacency, seed=self.seed)
 
     def _seed(self, *part: int) -> np.random.SeedSequence:
         return np.random.SeedSequence([self.seed, STREAM, *part])

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from epsgauge.adjacency import Adjacency
+from epsgauge.mechanisms.curves import Curve
 from epsgauge.sampling.outputs import Outputs
 from epsgauge.sampling.regions import LARGEST, REGIONS, LogOdds
 from epsgauge.scores.rules import SameData
 from epsgauge.scores.search import search
 from epsgauge.scores.table import Scores
 from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.stats.tally import Tally
 
 # Of the interval whose lower end a region and its threshold are to maximise: the best of many must not be luck.
 STRICT = 0.999
+# Standard errors by which a claim looks broken. From SURE on, which the best of some thousand places hardly has by
+# luck, the place where it looks most so is chosen, and from CERTAIN on the one with the highest ε.
+SURE, CERTAIN = 4.0, 10.0
 THRESHOLDS = 400  # that are tried
 GROWTH = 1.5  # what is learned on the way is learned anew once there are so many times more samples
 MOST = 30_000  # samples that are learned from
@@ -44,12 +49,14 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A region, with the threshold that was chosen for it and the lower end that it had there."""
+    """A region, with the threshold and the point of the claim that were chosen for it, and why."""
 
     name: str
     halves: tuple[LogOdds, LogOdds]
     threshold: float
-    seen: float
+    share: float  # of guesses of 1, where it was chosen
+    point: int
+    seen: tuple[int, float]  # higher is better
 
     def score(self, outputs: Outputs) -> Floats:
         one, other = (clean(log_odds(outputs)) for log_odds in self.halves)
@@ -67,20 +74,57 @@ def table(bits: Ints, score: Floats, adjacency: Adjacency) -> Scores:
     return Scores(np.arange(n), np.zeros(n, np.int64), bits, score, adjacency, bits="coins")
 
 
-def learn(
-    one: Sample, other: Sample, names: Iterable[str], *, delta: float, adjacency: Adjacency, seed: int
-) -> Learned:
-    """Each region learns on either half and is tried on the other; the best is the mean of what both halves say."""
+def learn(one: Sample, other: Sample, names: Iterable[str], *, aim: Curve, adjacency: Adjacency, seed: int) -> Learned:
+    """Each region learns on either half and is tried on the other; the best is the mean of what both halves say.
+
+    Best is where the claim looks most surely broken. Where a claim of one point is broken for certain, or no claim
+    looks broken, it is where the lower end of ε is highest; on a curve, where it comes nearest to what is claimed.
+    """
     found = []
     for name in names:
-        first, second = (_learned(name, half[:MOST], seed) for half in (one, other))
+        first, second = (_learned(name, half[:MOST], seed, aim.middle) for half in (one, other))
         said = np.concatenate([clean(first(other.outputs)), clean(second(one.outputs))])
         scores = table(np.concatenate([other.bits, one.bits]), said, adjacency)
-        cuts = _thresholds(said)
-        tried = search(scores, delta=delta, level=STRICT, method=SameData().search, candidates=cuts)
-        seen = float(np.nan_to_num(tried.lower[tried.best]))
-        found.append(Learned(name, (first, second), tried.threshold, seen))
-    return max(found, key=lambda one: one.seen)
+        for threshold, point, seen in _tried(scores, _thresholds(said), aim):
+            found.append(Learned(name, (first, second), threshold, float(np.mean(said >= threshold)), point, seen))
+    best = max(found, key=lambda one: one.seen)
+    both = np.concatenate([best.score(half.outputs) for half in (one, other)])
+    return replace(best, threshold=_with_share(both, best.share))
+
+
+def _with_share(score: Floats, share: float) -> float:
+    """The threshold above which this share is, as nearly as can be: a mean of two scores is spread less than either."""
+    once, n = np.unique(score, return_counts=True)
+    above = np.cumsum(n[::-1])[::-1] / len(score)
+    at = int(np.abs(above - share).argmin())
+    return float(once[at]) if above[-1] / 2 <= share else float(np.nextafter(once[-1], np.inf))
+
+
+def _tried(scores: Scores, cuts: Floats, aim: Curve) -> Iterator[tuple[float, int, tuple[int, float]]]:
+    """Thresholds with a point of the claim each, and how good they are."""
+    for at, (eps, delta) in enumerate(zip(aim.eps, aim.delta, strict=True)):
+        tried = search(scores, delta=float(delta), level=STRICT, method=SameData().search, candidates=cuts)
+        low = float(np.nan_to_num(tried.lower[tried.best]))
+        errors = _surely(tried.tallies, eps, delta) if np.isfinite(eps) else np.zeros(len(tried.thresholds))
+        best, certain = int(errors.argmax()), errors[tried.best] >= CERTAIN
+        if len(aim) == 1:
+            yield tried.threshold, at, (2 if certain else 0, low)
+        else:
+            yield tried.threshold, at, (0, low / eps if eps > 0 else 0.0)
+        if errors[best] >= SURE:
+            yield float(tried.thresholds[best]), at, (1, float(errors[best]))
+
+
+def _surely(tally: Tally, eps: float, delta: float) -> Floats:
+    """By how many standard errors rates are outside of R(ε, δ), on the side on which they are further out."""
+    n1, n0, grown = tally.n_positive, tally.n_negative, np.exp(eps)
+    sides = []
+    for right, n_right, wrong, n_wrong in ((tally.tp, n1, tally.fp, n0), (tally.tn, n0, tally.fn, n1)):
+        p, q = (right + 1) / (n_right + 2), (wrong + 1) / (n_wrong + 2)
+        spread = np.sqrt(p * (1 - p) / n_right + grown**2 * q * (1 - q) / n_wrong)
+        sides.append((right / n_right - grown * wrong / n_wrong - delta) / spread)
+    out: Floats = np.maximum(*sides)
+    return out
 
 
 class OnTheWay:
@@ -89,8 +133,8 @@ class OnTheWay:
     No sample is scored by what was learned from it.
     """
 
-    def __init__(self, first: Sample, names: Iterable[str], seed: int) -> None:
-        self._names, self._seed = tuple(names), seed
+    def __init__(self, first: Sample, names: Iterable[str], seed: int, eps: float = 0.0) -> None:
+        self._names, self._seed, self._eps = tuple(names), seed, eps
         self._parts, self._n = [first], len(first)
         self._told = dict.fromkeys(self._names, 0.0)  # log-likelihood of the bits so far
         self._learn()
@@ -118,13 +162,13 @@ class OnTheWay:
     def _learn(self) -> None:
         self._parts = [Sample.joined(self._parts)]
         self._learned_at = self._n
-        self._regions = {name: _learned(name, self._parts[0][-MOST:], self._seed) for name in self._names}
+        self._regions = {name: _learned(name, self._parts[0][-MOST:], self._seed, self._eps) for name in self._names}
 
 
-def _learned(name: str, apart: Sample, seed: int) -> LogOdds:
+def _learned(name: str, apart: Sample, seed: int, eps: float) -> LogOdds:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # of columns without any number
-        return REGIONS[name].learn(apart.outputs, apart.bits, np.random.default_rng(seed))
+        return REGIONS[name].learn(apart.outputs, apart.bits, np.random.default_rng(seed), eps)
 
 
 def _thresholds(score: Floats) -> Floats:

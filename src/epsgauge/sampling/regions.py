@@ -17,11 +17,12 @@ from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 LogOdds = Callable[[Outputs], Floats]
-Learn = Callable[[Outputs, Ints, np.random.Generator], LogOdds]
+# Outputs, bits, what is drawn at random, and the ε that is claimed (0: none).
+Learn = Callable[[Outputs, Ints, np.random.Generator, float], LogOdds]
 
 LARGEST = 30.0
 BINS = 64
-WAVES = 128  # of the kernel
+WAVES = 128  # of the kernel, at random (Rahimi and Recht 2007)
 ENOUGH = 2000  # samples for trees over digits; fewer find one column
 STEPS, RIDGE = 12, 1.0
 
@@ -35,7 +36,7 @@ class Region:
     learn: Learn
 
 
-def _events(outputs: Outputs, bits: Ints, rng: np.random.Generator) -> LogOdds:
+def _events(outputs: Outputs, bits: Ints, rng: np.random.Generator, eps: float) -> LogOdds:
     """Values that come again, or intervals of one number, whichever tell most."""
     places = Places.of(outputs, bits)
     keys = places.keys(outputs)
@@ -54,19 +55,31 @@ def _intervals(values: Floats, bits: Ints) -> tuple[float, Intervals, int]:
     return tells[best], Intervals.of(values[:, best], bits), best
 
 
-def _trees(outputs: Outputs, bits: Ints, rng: np.random.Generator) -> LogOdds:
-    places = Places.of(outputs, bits)
-    keys = places.keys(outputs)
-    atoms = Atoms.of(keys, bits)
-    again = [c for c, known in enumerate(atoms.keys) if len(known)]
-    seen = np.concatenate([places.values(outputs), Atoms.across(keys, bits)[:, again]], axis=1)
-    trees = Trees.fit(seen, bits)
-    return lambda new: trees.log_odds(
-        np.concatenate([places.values(new), atoms.values(places.keys(new))[:, again]], axis=1)
+def _trees(outputs: Outputs, bits: Ints, rng: np.random.Generator, eps: float) -> LogOdds:
+    seen = Seen.of(outputs, bits)
+    trees = Trees.fit(seen.learned, bits)
+    return lambda new: trees.log_odds(seen.values(new))
+
+
+def _hockey_stick(outputs: Outputs, bits: Ints, rng: np.random.Generator, eps: float) -> LogOdds:
+    """Where either data set is more than e^ε times as likely: the set that the hockey-stick divergence is taken over.
+
+    Samples of the other data set weigh e^ε times as much, so that what is learned is exact where that ratio is met.
+    """
+    seen, grown = Seen.of(outputs, bits), np.exp(min(eps, LARGEST))
+    above, below = (
+        Trees.fit(seen.learned, bits, weights=np.where(bits == other, grown, 1.0) / (1.0 + grown)) for other in (0, 1)
     )
 
+    def log_odds(new: Outputs) -> Floats:
+        values = seen.values(new)
+        high, low = above.log_odds(values) + eps, below.log_odds(values) - eps
+        return np.where(high + low > 0, high, low)
 
-def _digits(outputs: Outputs, bits: Ints, rng: np.random.Generator) -> LogOdds:
+    return log_odds
+
+
+def _digits(outputs: Outputs, bits: Ints, rng: np.random.Generator, eps: float) -> LogOdds:
     places = Places.of(outputs, bits)
     if len(bits) < ENOUGH:
         _, intervals, column = _intervals(places.digits(outputs), bits)
@@ -79,7 +92,7 @@ def _digits(outputs: Outputs, bits: Ints, rng: np.random.Generator) -> LogOdds:
     return lambda new: trees.log_odds(seen(new))
 
 
-def _linear(outputs: Outputs, bits: Ints, rng: np.random.Generator) -> LogOdds:
+def _linear(outputs: Outputs, bits: Ints, rng: np.random.Generator, eps: float) -> LogOdds:
     places = Places.of(outputs, bits)
     scale = Scale.of(places.values(outputs))
 
@@ -91,7 +104,7 @@ def _linear(outputs: Outputs, bits: Ints, rng: np.random.Generator) -> LogOdds:
     return lambda new: model.log_odds(seen(new))
 
 
-def _kernel(outputs: Outputs, bits: Ints, rng: np.random.Generator) -> LogOdds:
+def _mmd(outputs: Outputs, bits: Ints, rng: np.random.Generator, eps: float) -> LogOdds:
     places = Places.of(outputs, bits)
     scale = Scale.of(places.values(outputs))
     width = len(scale.middle)
@@ -114,10 +127,34 @@ REGIONS: Mapping[str, Region] = {
         Region("events", "intervals of one number of the output, or values that come again (StatDP)", _events),
         Region("linear", "a threshold of a linear classifier (DP-Sniper)", _linear),
         Region("trees", "a threshold of boosted trees over all numbers of the output", _trees),
-        Region("kernel", "a threshold of the witness of a kernel distance (MMD, as DP-Auditorium)", _kernel),
+        Region("hockey-stick", "trees that seek where the claimed e^ε is exceeded (DP-Auditorium)", _hockey_stick),
+        Region("mmd", "a threshold of the witness of a kernel distance, MMD (DP-Auditorium)", _mmd),
         Region("digits", "how floats are stored: their last digits and exponents", _digits),
     )
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What trees look at: numbers of the output, and log-odds of values that come again."""
+
+    places: Places
+    atoms: Atoms
+    again: list[int]
+    learned: Floats  # of the samples that are learned from: no row says its own bit
+
+    @classmethod
+    def of(cls, outputs: Outputs, bits: Ints) -> Seen:
+        places = Places.of(outputs, bits)
+        keys = places.keys(outputs)
+        atoms = Atoms.of(keys, bits)
+        again = [c for c, known in enumerate(atoms.keys) if len(known)]
+        learned = np.concatenate([places.values(outputs), Atoms.across(keys, bits)[:, again]], axis=1)
+        return cls(places, atoms, again, learned)
+
+    def values(self, new: Outputs) -> Floats:
+        known = self.atoms.values(self.places.keys(new))[:, self.again]
+        return np.concatenate([self.places.values(new), known], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,8 @@ from epsgauge.stats.arrays import Floats, Ints
 
 LEVELS, ROUNDS, RATE = 3, 30, 0.3
 BINS = 64
+_NEAR, _EVEN = np.geomspace(1e-3, 0.02, 9), np.linspace(0.02, 0.98, 46)
+SHARES = np.concatenate([_NEAR[:-1], _EVEN, 1.0 - _NEAR[-2::-1]])  # below each cut
 RIDGE = 1.0  # added to the curvature of a leaf
 LEAST = 1.0  # curvature of a leaf: four samples that are quite open
 MOST = 10  # columns: those that tell most by one cut
@@ -41,16 +43,18 @@ class Trees:
     start: float
 
     @classmethod
-    def fit(cls, values: Floats, bits: Ints) -> Trees:
+    def fit(cls, values: Floats, bits: Ints, *, weights: Floats | None = None) -> Trees:
+        """Log-odds of b = 1; those of samples that weigh as much as `weights` says."""
+        weight = np.ones(len(bits)) if weights is None else weights * len(bits) / weights.sum()
         edges = [_edges(column) for column in values.T]
         binned = _binned(values, edges)
-        start = float(special.logit((bits.sum() + 1.0) / (len(bits) + 2.0)))
-        columns = _telling(binned, bits)
+        start = float(special.logit((weight @ bits + 1.0) / (len(bits) + 2.0)))
+        columns = _telling(binned, bits, weight)
         binned, edges = binned[:, columns], [edges[c] for c in columns]
         log_odds, trees = np.full(len(bits), start), list[Tree]()
         for _ in range(ROUNDS):
             p = special.expit(log_odds)
-            tree, step = _grown(binned, bits - p, p * (1.0 - p))
+            tree, step = _grown(binned, weight * (bits - p), weight * p * (1.0 - p))
             trees.append(tree)
             log_odds = log_odds + step
         return cls(columns, edges, trees, start)
@@ -64,14 +68,14 @@ class Trees:
 
 
 def _edges(column: Floats) -> Floats:
-    """Cuts at quantiles; a column with few values is cut between all of them."""
+    """Cuts at quantiles, closer to each other at both ends; a column with few values is cut between all of them."""
     finite = column[np.isfinite(column)]
     if not len(finite):
         return np.empty(0)
     once = np.unique(finite)
     if len(once) <= BINS:
         return once[:-1] + 0.5 * np.diff(once)
-    return np.unique(np.quantile(finite, np.linspace(0, 1, BINS)[1:-1]))
+    return np.unique(np.quantile(finite, SHARES))
 
 
 def _binned(values: Floats, edges: list[Floats]) -> Binned:
@@ -83,10 +87,11 @@ def _binned(values: Floats, edges: list[Floats]) -> Binned:
     return out
 
 
-def _telling(binned: Binned, bits: Ints) -> Ints:
+def _telling(binned: Binned, bits: Ints, weight: Floats) -> Ints:
     """The columns whose best cut gains most."""
-    slope: Floats = bits - np.float64(0.5)
-    curve, node = np.full(len(bits), 0.25), np.zeros(len(bits), np.int64)
+    share = float(weight @ bits / len(bits))
+    slope: Floats = weight * (bits - share)
+    curve, node = weight * share * (1.0 - share), np.zeros(len(bits), np.int64)
     gains = [float(_gains(node, 1, column, slope, curve).max()) for column in binned.T]
     return np.sort(np.argsort(-np.array(gains), kind="stable")[:MOST])
 
