@@ -37,6 +37,7 @@ def said(*args):
     return " ".join(ask(*args).split())
 
 
+@pytest.mark.long
 def test_a_false_claim_needs_about_as_many_models_as_refute_it(folder):
     seen = json.loads(ask("check", folder / "false.toml", "--run", folder / "run", "--json"))["advice"][0]
     assert seen["eps"] == 0.5

@@ -202,6 +202,7 @@ def test_watching_breaks_clopper_pearson_and_not_the_anytime_bound():
     assert one_look.above(one_look.rule_eps).value < 0.02
 
 
+@pytest.mark.long
 def test_several_bits_a_model():
     """Clopper-Pearson takes them as independent, and is above the rule's ε; what allows for it is not."""
     scenario = BY_NAME["Gaussian, FPR 0.24, 20 models of 50 bits"]

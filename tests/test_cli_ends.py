@@ -41,7 +41,7 @@ def unread(*args, unbuffered=""):
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("form", [(), ("--json",)])
+@pytest.mark.parametrize("form", [(), pytest.param(("--json",), marks=pytest.mark.long)])
 def test_a_gate_says_the_same_where_nobody_reads(leaking, form, unbuffered):
     """Exit code 1 means that a gate says no, and nothing else."""
     fixed = ("scores", leaking, "--delta", "1e-5", "--threshold", "2", *form)

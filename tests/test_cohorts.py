@@ -163,7 +163,7 @@ def test_a_report_shows_groups_beside_the_audit():
 def test_the_picture_of_groups_says_what_the_bars_promise():
     sure, guess = eg.cohorts(table()), eg.cohorts(table(), rule="same-data")
     drawn = [CHARTS["groups"].drawn(found) for found in (sure, guess)]
-    assert "All bars together hold the true values in at least 90 %" in drawn[0].words.shows
+    assert "All bars contain their true values together in at least 90 %" in drawn[0].words.shows
     assert "The bars are estimates" in drawn[1].words.shows
     assert drawn[0].shown.groups[0].low == sure.cohorts[0].low
     assert drawn[0].svgs[0].count("<circle") == 3

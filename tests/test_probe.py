@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import json
 import math
 import shutil
@@ -89,7 +88,11 @@ def test_every_bug_is_refuted(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "adjacency"), [*zip(bugs.TWINS, itertools.cycle(("substitute", "add-remove")), strict=False)]
+    ("name", "adjacency"),
+    [
+        pytest.param(name, ("substitute", "add-remove")[i % 2], marks=() if i < 2 else pytest.mark.long)
+        for i, name in enumerate(bugs.TWINS)
+    ],
 )
 def test_no_twin_is_refuted(name, adjacency):
     found = probed(bugs.TWINS[name](), adjacency=adjacency, claimed_eps=3.0)
@@ -99,6 +102,7 @@ def test_no_twin_is_refuted(name, adjacency):
     assert "never verify" in found.sentence
 
 
+@pytest.mark.long
 def test_nothing_is_refuted_over_seeds():
     """Of the level one expects 0.0003 of these; `make zoo` has 20 seeds of every twin."""
     assert not [seed for seed in range(1, 4) if probed(bugs.Correct(), seed=seed).refuted]
@@ -480,7 +484,7 @@ def test_contents_of_a_model():
 # Engines and libraries
 
 
-@pytest.mark.parametrize("engine", ["stacked", "opacus"])
+@pytest.mark.parametrize("engine", ["stacked", pytest.param("opacus", marks=pytest.mark.long)])
 def test_our_own_engines_are_what_they_say(engine):
     pytest.importorskip("opacus")
     from epsgauge.trainers.dpsgd import DpSgd
@@ -494,7 +498,7 @@ def test_our_own_engines_are_what_they_say(engine):
 @pytest.mark.parametrize(
     "name",
     [
-        "ghost",
+        pytest.param("ghost", marks=pytest.mark.long),
         pytest.param("per layer", marks=pytest.mark.long),
         pytest.param("in pieces", marks=pytest.mark.long),
         pytest.param("seeded in the loop", marks=pytest.mark.long),

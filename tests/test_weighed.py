@@ -91,7 +91,7 @@ def test_rounded_upwards_and_wrong_guesses_of_failed_models_come_last():
     assert said.with_right(16).lost == 0
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", [pytest.param(False, marks=pytest.mark.long), True])
 def test_coverage(shared):
     """Scores with noise of their own, and bits of which one noisy sum is released."""
     mu, n, rng, above = 0.6, 30, np.random.default_rng(3), []

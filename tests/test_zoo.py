@@ -28,6 +28,7 @@ def test_the_correct_twin_is_not_refuted():
     assert canary in audit.verdict.adversary.canary
 
 
+@pytest.mark.long
 def test_the_white_box_tells_noise_that_is_too_small_from_its_twin():
     names = ("noise without the clipping norm", "noise with the clipping norm")
     found = [audited(name, "white box, gradients", 100)[0].verdict.kind for name in names]

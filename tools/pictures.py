@@ -37,7 +37,7 @@ PLANS = ROOT / "src" / "epsgauge" / "cli" / "plans"
 VIEWER = ROOT / "src" / "epsgauge" / "reporting" / "viewer"
 CHROMIUM = "/usr/bin/chromium"
 SHOWN = "violation"  # the sample whose report is shown
-PLACES = re.compile(r' (?:x|y|x1|x2|y1|y2|cx|cy|r|d|points|width|height|transform|viewBox)="[^"]*"')
+PLACES = re.compile(r' (?:x|y|x1|x2|y1|y2|cx|cy|r|d|points|width|height|transform|viewBox|data-x|data-y)="[^"]*"')
 DEMO = re.compile(r"```text\n(DP-SGD on handwritten digits\n.*?)```", re.DOTALL)
 
 
