@@ -172,6 +172,25 @@ def test_keys_are_enough(at, viewer):
     page.wait_for_function("() => document.getElementById('live').textContent.includes('exploratory')")
 
 
+def test_values_are_read_off_a_chart_with_keys_and_with_the_pointer(at):
+    page = at("/run?id=a")
+    settled(page)
+    chart, readout = page.locator("#fig-density svg[data-x]").first, page.locator(".readout")
+    assert not readout.is_visible()
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    first = readout.inner_text()
+    assert first.startswith("ε at δ = 1e-05 ")
+    page.keyboard.press("ArrowRight")
+    at_second = float(readout.inner_text().split("\n")[0].rsplit(" ", 1)[1])
+    assert at_second > float(first.split("\n")[0].rsplit(" ", 1)[1])
+    assert chart.locator(".cursor").count() == 1
+    page.keyboard.press("Escape")
+    assert not readout.is_visible()
+    chart.hover()
+    assert readout.is_visible()
+
+
 def test_everything_has_a_name_and_fits_a_phone(at, page):
     for path in ("/", "/run?id=a", "/overlay?id=a", "/calculator"):
         page.set_viewport_size({"width": 1280, "height": 900})
