@@ -124,3 +124,14 @@ def test_compare_on_the_command_line(attacks):
     ours = compare([eg.Run.open(folder) for folder in folders], attack="loss")
     assert [run["median"] for run in told["runs"]] == [run.median for run in ours.runs]
     assert "must have one attack" in refused("compare", *folders, "--rule", "shared")
+
+
+def test_names_that_do_not_fit_stand_below_the_table(tmp_path, monkeypatch):
+    names = ["a-run-with-quite-a-long-name-1", "a-run-with-quite-a-long-name-2"]
+    for seed, name in enumerate(names):
+        played(plan(name=name, seed=seed), tmp_path / name)
+    for width, lines in (("80", [f" {i}  {name}" for i, name in enumerate(names, 1)]), ("140", [])):
+        monkeypatch.setenv("COLUMNS", width)
+        out = ask("compare", *(tmp_path / name for name in names), "--rule", "best").splitlines()
+        assert [line.rstrip() for line in out if line.strip().endswith(tuple(names))] == lines
+        assert all(any(name in line for line in out) for name in names)
