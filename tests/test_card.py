@@ -1,5 +1,6 @@
 """The privacy card: what was measured or declared, and nothing else."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ from tiny_runs import plan, played
 
 import epsgauge as eg
 from epsgauge.reporting.card import DECLARABLE, read_report
+from epsgauge.reporting.report import written
 
 SAID = {"curator": "Example Ltd", "unit": "a person, with one record each"}
 
@@ -42,9 +44,19 @@ def test_it_says_what_registry_and_guidelines_ask_for(run):
 def test_the_card_of_a_report_is_that_of_its_audit(run, tmp_path):
     audit = eg.audit(run)
     eg.report(audit, out=tmp_path / "audit.json")
-    assert [fact for fact in eg.card(read_report(tmp_path / "audit.json")).facts if fact.name != "Report"] == [
-        fact for fact in eg.card(audit).facts if fact.name != "Report"
-    ]
+    of_file = [fact for fact in eg.card(read_report(tmp_path / "audit.json")).facts if fact.name != "Report"]
+    read = next(fact for fact in of_file if fact.name == "Read from")
+    assert read.source == "declared"  # anybody may have edited it
+    assert hashlib.sha256((tmp_path / "audit.json").read_bytes()).hexdigest() in read.value
+    of_file.remove(read)
+    assert of_file == [fact for fact in eg.card(audit).facts if fact.name != "Report"]
+
+
+def test_infinite_numbers_are_written(run):
+    found = json.loads(written(eg.audit(run), "json"))
+    found["accountant"]["eps"]["substitute"] = "inf"
+    facts = {fact.name: fact for fact in eg.card(found).facts}
+    assert facts["ε by the accountant (substitute)"].value == "∞ at δ = 1e-05"
 
 
 def test_scores_have_a_card_too(tmp_path):
@@ -88,7 +100,7 @@ def test_what_is_no_report_is_one_sentence(run, tmp_path):
     assert "a card needs the JSON of a report" in refused("card", tmp_path / "a.json")
     (tmp_path / "b.json").write_text("[", encoding="utf-8")
     assert "is not JSON" in refused("card", tmp_path / "b.json")
-    assert "cannot be read: No such file" in refused("card", tmp_path / "c.json")
+    assert "cannot be read: No such file or directory. Give a run directory" in refused("card", tmp_path / "c.json")
     assert "must end in .md or .json" in refused("card", run.path, "-o", tmp_path / "card.pdf")
 
 

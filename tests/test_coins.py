@@ -210,7 +210,7 @@ def test_a_claim_that_was_changed_is_refused(tmp_path):
 def test_a_declaration_without_coins(tmp_path):
     made(tmp_path)
     (tmp_path / "coins.json").unlink()
-    with pytest.raises(eg.InvalidInput, match="could not be read"):
+    with pytest.raises(eg.InvalidInput, match=r"there is no file .*coins\.json\. Restore it"):
         eg.read_coins(tmp_path / "coins.csv")
     eg.declare(tmp_path / "coins.json", adjacency="add-remove")
     with pytest.raises(eg.InvalidInput, match="declares no coins"):
@@ -354,3 +354,10 @@ def test_a_claim_of_mu_of_gradients_is_judged_by_rank(tmp_path):
 def test_other_canaries_have_no_watch(tmp_path):
     with pytest.raises(eg.InvalidInput, match='a watch adds canaries of the kind "gradients"'):
         made(tmp_path).watch()
+
+
+def test_a_missing_file_of_coins_names_the_command_that_makes_them(tmp_path):
+    with pytest.raises(
+        eg.InvalidInput, match=r"there is no file .*coins\.csv\. .* make new coins with: epsgauge coins -o"
+    ):
+        eg.read_coins(tmp_path / "coins.csv")

@@ -261,7 +261,14 @@ def read_coins(path: str | os.PathLike[str]) -> Coins:
     file = os.fspath(path)
     if not file.lower().endswith(".csv"):
         raise InvalidInput(f"coins are in a .csv file, but got {file!r}. `epsgauge coins` writes one.")
-    declaration = declaration_of(str(Origin(file, coins=file).declaration))
+    beside = str(Origin(file, coins=file).declaration)
+    for each in (file, beside):
+        if not Path(each).is_file():
+            raise InvalidInput(
+                f"there is no file {each}. Restore it; or, before you train, make new coins with: epsgauge coins -o "
+                f"{file}"
+            )
+    declaration = declaration_of(beside)
     said = declaration.content.get("coins")
     if not isinstance(said, dict) or not {"digest", "seed", "shape"} <= set(said):
         raise InvalidInput(f"{declaration.file} declares no coins. `epsgauge coins` writes both files.")

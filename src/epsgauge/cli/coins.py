@@ -47,7 +47,9 @@ def coins(
     sample_rate: Annotated[float | None, typer.Option(help="Sampling rate of DP-SGD.")] = None,
     noise_multiplier: Annotated[float | None, typer.Option(help="Noise multiplier that DP-SGD claims.")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of DP-SGD.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Draws the same coins again. [default: nobody knows it]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the coins. [default: drawn by the operating system]")
+    ] = None,
     lower_is_in: LowerIsIn = False,
     either_way: EitherWay = False,
     note: Annotated[str | None, typer.Option(help="What to remember of the training and its attack.")] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from epsgauge.auditing.audit import Audit
@@ -30,8 +31,6 @@ def log_audit(audit: Audit, *, prefix: str = "epsgauge") -> None:
 
 
 def _metrics(audit: Audit) -> dict[str, float]:
-    import math
-
     found: dict[str, Any] = {
         "lower_bound": audit.verdict.bound,
         "median": audit.posterior.median(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tomllib
@@ -21,6 +22,7 @@ from epsgauge.reporting.report import written
 NIST, REGISTRY = "NIST SP 800-226", "deployment registry"
 Source = Literal["measured", "declared", "computed", "not stated"]
 VERSION = 1
+READ_FROM = "read_from"  # the key under which a report that was read names its file
 # What only the people who deploy can say: key, what it is called, and who asks for it.
 DECLARABLE: dict[str, tuple[str, tuple[str, ...]]] = {
     "curator": ("Curator", (REGISTRY,)),
@@ -109,7 +111,7 @@ SOURCES = (
 def card(audit: Audit | Mapping[str, Any], *, declared: Mapping[str, str] | None = None) -> Card:
     """The card of an audit, or of the JSON of its report; `declared` has what people say, say {"unit": "a person"}."""
     said = checked(declared or {})
-    found = json.loads(written(audit, "json")) if isinstance(audit, Audit) else audit
+    found = json_numbers(json.loads(written(audit, "json")) if isinstance(audit, Audit) else dict(audit))
     try:
         facts = [*_promise(found), *_measured(found), *_limits(found), *_made(found)]
         head = {
@@ -152,14 +154,21 @@ def read_declared(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def read_report(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The JSON of a report."""
+    """The JSON of a report, which anybody may have edited: the card names the file and its digest."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        raw = Path(path).read_bytes()
+        found = json.loads(raw)
     except OSError as error:
-        raise InvalidInput(f"the report {str(path)!r} cannot be read: {error.strerror}.") from None
+        raise InvalidInput(
+            f"the report {str(path)!r} cannot be read: {error.strerror}. Give a run directory, or write a report with: "
+            "epsgauge report RUN -o audit.json."
+        ) from None
     except ValueError as error:
         raise InvalidInput(f"the report {str(path)!r} is not JSON: {error}.") from None
-    return json_numbers(found) if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    digest = hashlib.sha256(raw).hexdigest()
+    return {**found, READ_FROM: f"{Path(path).name}, SHA-256 {digest}. The card says what this file says, unchecked."}
 
 
 def json_numbers(value: Any) -> Any:
@@ -236,6 +245,8 @@ def _limits(found: Mapping[str, Any]) -> Iterable[Fact]:
 
 def _made(found: Mapping[str, Any]) -> Iterable[Fact]:
     where, ran = "How it was made", found.get("what_was_run")
+    if READ_FROM in found:
+        yield Fact(where, "Read from", str(found[READ_FROM]), "declared")
     if ran is None:
         return
     made, run = ran["report"], ran["run"]
