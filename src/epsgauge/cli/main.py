@@ -7,9 +7,11 @@ import gc
 import sys
 import traceback
 import warnings
-from typing import Annotated, NoReturn, TextIO
+from functools import cache
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
+from typer.main import get_command
 
 from epsgauge import __version__
 from epsgauge.cli import reproduce, streams
@@ -91,6 +93,12 @@ def _options(
     """Options before the command."""
 
 
+@cache
+def commands() -> Any:
+    """All commands as Click sees them. Building them takes 50 ms, so it is done once per process."""
+    return get_command(app)
+
+
 def main() -> None:
     """Exit 0 good, 1 a gate says no, 2 bad input, 3 failed models, 4 a gate could not have failed, 130 interrupted."""
     # what is imported stays: to look for garbage in it, often and once more at the end, takes a sixth of a short answer
@@ -99,7 +107,7 @@ def main() -> None:
     streams.prepare()
     warnings.showwarning = _warn
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        sys.exit(commands()(standalone_mode=False) or 0)
     except EpsgaugeError as error:
         _fail(str(error))
     except MemoryError:
