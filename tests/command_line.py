@@ -15,7 +15,7 @@ from epsgauge.cli.main import app, commands, main
 
 def ask(*args, code=0, text=None):
     """The standard output of a command that ends with `code`; an error comes as its exception."""
-    with mock.patch("typer.testing._get_command", lambda _: commands()):
+    with mock.patch("typer.testing._get_command", return_value=commands()):
         done = CliRunner().invoke(app, [str(a) for a in args], input=text, catch_exceptions=False)
     assert done.exit_code == code, done.output
     return done.stdout
