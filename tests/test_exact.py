@@ -12,7 +12,7 @@ from epsgauge.bounds import exact
 from epsgauge.bounds.cells import Rectangle, Tail, improbable
 from epsgauge.bounds.exact import exact_lower_bound, lower_with_one_error_fewer
 from epsgauge.bounds.gaussian import gaussian_bound
-from epsgauge.bounds.ordering import EpsOrdering
+from epsgauge.bounds.ordering import TIE, EpsOrdering, _Rate
 from epsgauge.bounds.outcomes import DownSet, window
 from epsgauge.bounds.peak import seen
 from epsgauge.bounds.regions import EpsRegion
@@ -187,6 +187,17 @@ def test_probabilities_of_the_order_are_those_of_the_posterior():
         i, j = (q.ravel().astype(float) for q in np.meshgrid(fn, fp, indexing="ij"))
         law = Law(EpsAtDelta(np.full(9, delta)), (i + 0.5, n1 - i + 0.5), (j + 0.5, n0 - j + 0.5))
         np.testing.assert_allclose((here + there).ravel(), law.at(np.full(9, eps), np.arange(9)).sf, rtol=0, atol=5e-11)
+
+
+@pytest.mark.parametrize(
+    ("n", "first", "last"), [(12, 0, 12), (900, 430, 640), (50_000, 0, 300), (50_000, 49_700, 50_000)]
+)
+def test_one_count_after_the_other_is_what_scipy_has_for_each(n, first, last):
+    k = np.arange(first, last + 1.0)
+    shares = (k[:: len(k) // 10] + 0.5) / (n + 1.0)
+    x = np.unique(np.concatenate([shares, [1e-300, 1e-9, 0.25, 0.75, 1.0 - 1e-9]]))
+    each = special.betainc((k + 0.5)[:, None], (n - k + 0.5)[:, None], x)
+    np.testing.assert_allclose(_Rate(k, n).cdf(x), each, rtol=0, atol=TIE / 100)
 
 
 @pytest.mark.parametrize(("n1", "n0", "delta"), [(6, 6, 0.0), (9, 3, 0.2), (2, 11, 1e-5)])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -204,23 +204,34 @@ class _Rate:
     def shapes(self) -> tuple[Floats, Floats]:
         return (self.k + 0.5)[:, None], (self.n - self.k + 0.5)[:, None]
 
-    @cached_property
+    @property
     def window(self) -> tuple[float, float]:
         """Outside of it none of the posteriors has mass that counts; k is in ascending order."""
-        if self.n <= FEW:
-            return 0.0, 1.0
-        a, b = self.k[[0, -1]] + 0.5, self.n - self.k[[0, -1]] + 0.5
-        low = float(beta.quantile(a[:1], b[:1], OUTSIDE)[0])
-        high = float(beta.quantile(a[1:], b[1:], OUTSIDE, upper=True)[0])
-        return low, high
+        return _window(float(self.k[0]), float(self.k[-1]), self.n)
 
     def cdf(self, x: Floats) -> Floats:
+        """Each count more takes x^a (1 − x)^(b−1) / (a B(a, b)) away (DLMF 8.17.18): no betainc for each."""
         a, b = self.shapes
-        out: Floats = special.betainc(a, b, x)
-        return out
+        if len(self.k) == 1 or np.any(np.diff(self.k) != 1):
+            out: Floats = special.betainc(a, b, x)
+            return out
+        first, (a, b) = special.betainc(a[:1], b[:1], x), (a[:-1], b[:-1])
+        with np.errstate(divide="ignore"):
+            less = np.exp(beta.log_norm(a, b) + a * np.log(x) + (b - 1.0) * np.log1p(-x)) / a
+        return np.concatenate([first, first - np.cumsum(less, axis=0)])
 
     def density(self, x: Floats, upper: Floats) -> Floats:
         """At x, with upper = 1 − x."""
         a, b = self.shapes
         out: Floats = np.exp(beta.log_norm(a, b) + (a - 1.0) * np.log(x) + (b - 1.0) * np.log(upper))
         return out
+
+
+@lru_cache(maxsize=4096)
+def _window(fewest: float, most: float, n: int) -> tuple[float, float]:
+    """Of counts from the fewest to the most. Kept, as a search for a rank asks for the same one at each θ."""
+    if n <= FEW:
+        return 0.0, 1.0
+    low = beta.quantile(np.array([fewest + 0.5]), np.array([n - fewest + 0.5]), OUTSIDE)
+    high = beta.quantile(np.array([most + 0.5]), np.array([n - most + 0.5]), OUTSIDE, upper=True)
+    return float(low[0]), float(high[0])
