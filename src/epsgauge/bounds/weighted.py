@@ -109,14 +109,16 @@ class _Mixture:
 
     @cached_property
     def log_factors(self) -> tuple[Floats, Floats]:
-        """What it counts for each shape if all guesses are right, and what each wrong one changes: shape by class."""
+        """What it counts for each shape if all guesses are right, and what each wrong one changes: class by shape."""
         for_right, for_wrong = np.log(self.right / (1.0 - self.chance)), np.log((1.0 - self.right) / self.chance)
-        return for_right @ self.n + self.log_prior, for_wrong - for_right
+        return for_right @ self.n + self.log_prior, np.ascontiguousarray((for_wrong - for_right).T)
 
     def log_ratio(self, wrong: Ints) -> Floats:
         """Of the likelihood of so many wrong guesses, one row for each set of them, to that at ε."""
         all_right, each_wrong = self.log_factors
-        return log_sum(all_right + wrong[:, self.at] @ each_wrong.T)
+        terms: Floats = wrong[:, self.at].astype(np.float64) @ each_wrong
+        terms += all_right
+        return log_sum(terms)
 
     def draw(self, rng: np.random.Generator, into: Ints) -> None:
         """Sets of wrong guesses."""
@@ -226,10 +228,10 @@ def _right(guesses: Classed, prior: Prior, joined: Callable[[NDArray[Any]], NDAr
 
 
 def log_sum(terms: Floats) -> Floats:
-    """log of the sum of exp(terms) along the last axis."""
+    """log of the sum of exp(terms) along the last axis; `terms` is used up."""
     top = np.maximum.reduce(terms, axis=-1)
-    below = terms - top[..., None]
-    out: Floats = top + np.log(np.add.reduce(np.exp(below, out=below), axis=-1))
+    terms -= top[..., None]
+    out: Floats = top + np.log(np.add.reduce(np.exp(terms, out=terms), axis=-1))
     return out
 
 
