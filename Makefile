@@ -27,10 +27,11 @@ imports: $(VENV)/installed
 	$(BIN)/lint-imports
 
 # Tests start hundreds of processes: what they import is compiled once. Each process of pytest has a file at a time, the
-# longest ones first (tests/conftest.py)
+# longest ones first (tests/conftest.py). One process more than cores, as many tests wait for others that they started
+PROCESSES = $(shell $(PYTHON) -c "import os; print(1 + os.cpu_count())")
 tests: $(VENV)/installed
 	$(BIN)/python -m compileall -q src tests zoo faults
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # Tests that repeat at length what shorter ones show
 long: $(VENV)/installed
