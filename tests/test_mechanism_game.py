@@ -192,6 +192,7 @@ def test_an_audit_of_a_game():
     assert (broken.verdict.kind, broken.verdict.promise) == ("violation", "guaranteed")
     assert broken.source == "mechanism"
     assert "the mechanism spends more" in broken.decision.meaning
+    assert broken.decision.steps[0].text.startswith("Find out what the region sees")
     assert "10000 samples judged" in str(broken)
     assert not any("are equal" in text for text in broken.warnings)  # outputs that come again are as they should be
 
@@ -244,6 +245,7 @@ def test_the_last_digits_of_floats_give_laplace_away():
     assert found.verdict.bound > 4
     assert found.sampled.region == "digits"
     assert "how floats are stored" in found.verdict.sentence
+    assert "Round outputs to a grid" in found.decision.steps[0].text
     assert 0.8 < bound(MechanismGame(laplace, 0.0, 1.0, n_samples=20_000, regions=NUMBERS)) < 1.0
     assert 0.8 < bound(MechanismGame(on_grid, 0.0, 1.0, n_samples=20_000)) < 1.0
 
@@ -559,6 +561,7 @@ def test_the_command_judges_a_function(beside):
     assert "Violation" in out
     assert "samples" in (beside / "out.html").read_text()
     out = ask("mechanism", "own_noise:noisy", "--pairs", "own_noise:pairs", "--eps", 5, *few)
+    assert re.search(r"^next +[A-Z]", out, re.MULTILINE)  # one step has no number
     assert "Not refuted" in out
     assert "seed 0: bits and noise are seeded" in " ".join(out.split())
 

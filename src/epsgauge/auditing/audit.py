@@ -119,7 +119,7 @@ class Audit(Reading, Printed, Plotted):
     @property
     def decision(self) -> Decision:
         """What it means for a release, and what to do next."""
-        return decision_of(self.verdict, self.run, of_mechanism=self.sampled is not None)
+        return decision_of(self.verdict, self.run, self.sampled)
 
     @property
     def level_kept(self) -> bool:

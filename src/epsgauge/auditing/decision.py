@@ -9,6 +9,8 @@ from epsgauge.auditing.verdict import Ruling, Verdict
 from epsgauge.numbers import number
 from epsgauge.probing.result import Probe
 from epsgauge.runner.view import Run
+from epsgauge.sampling.game import Sampled
+from epsgauge.sampling.regions import REGIONS
 
 MEANS: dict[Ruling, str] = {
     "violation": "Do not release under this claim: the {what} spends more than it promises.",
@@ -21,14 +23,14 @@ MEANS: dict[Ruling, str] = {
     "no claim": "There is nothing to decide: no claim was given.",
 }
 OF_MECHANISM: dict[Ruling, str] = {
-    "violation": "Find what the region sees: audit with one region at a time (regions), then fix the mechanism.",
+    "violation": "Find out what the region sees: audit with one region at a time (--regions), then fix the mechanism.",
     "violation by an estimate": "Play a new game with another seed, and judge it by a guaranteed bound.",
     "violation by a credible bound": "Play a new game with another seed, and judge it by a guaranteed bound.",
     "unsupported": "Fix the mechanism, or claim what it does.",
-    "not refuted": "Try other pairs of neighbouring inputs (pairs), or more samples.",
-    "inconclusive": "Use more samples, or other pairs of neighbouring inputs (pairs).",
+    "not refuted": "Try other pairs of neighbouring inputs (--pairs), or more samples.",
+    "inconclusive": "Use more samples, or other pairs of neighbouring inputs (--pairs).",
     "underpowered": "Use more samples.",
-    "no claim": "State a claim: claimed_eps and claimed_delta (--eps and --delta).",
+    "no claim": "State a claim: --eps and --delta (claimed_eps and claimed_delta in Python).",
 }
 
 
@@ -48,12 +50,13 @@ class Decision:
     steps: tuple[Step, ...]
 
 
-def decision_of(verdict: Verdict, run: Run | None, *, of_mechanism: bool = False) -> Decision:
+def decision_of(verdict: Verdict, run: Run | None, sampled: Sampled | None = None) -> Decision:
     """Of a run, or of scores where there is none, or of samples of a mechanism."""
-    words = {"what": "mechanism", "units": "samples"} if of_mechanism else {"what": "training", "units": "models"}
-    meaning = MEANS[verdict.kind].format(**words)
-    if of_mechanism:
-        return Decision(meaning, (Step(OF_MECHANISM[verdict.kind]),))
+    if sampled is not None:
+        remedy = REGIONS[sampled.region].remedy if verdict.kind == "violation" else ""
+        meaning = MEANS[verdict.kind].format(what="mechanism", units="samples")
+        return Decision(meaning, (Step(remedy or OF_MECHANISM[verdict.kind]),))
+    meaning = MEANS[verdict.kind].format(what="training", units="models")
     steps = {
         "violation": _mend,
         "unsupported": _mend,

@@ -139,8 +139,9 @@ def _decision(audit: Audit) -> Iterator[tuple[str, Text]]:
     v = audit.verdict
     yield "verdict", Text(v.head, style=VERDICT_STYLE[v.kind]).append(layout.said(f": {v.finding}"))
     yield "means", layout.said(audit.decision.meaning)
-    for number, step in enumerate(audit.decision.steps, 1):
-        text = layout.said(f"{number}. {step.text}")
+    steps = audit.decision.steps
+    for number, step in enumerate(steps, 1):
+        text = layout.said(f"{number}. {step.text}" if len(steps) > 1 else step.text)
         if step.command:
             text.append(" ").append(layout.said(step.command, "bold"))
         yield "next" if number == 1 else "", text

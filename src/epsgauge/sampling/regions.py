@@ -34,6 +34,7 @@ class Region:
     name: str
     meaning: str
     learn: Learn
+    remedy: str = ""  # what mends a mechanism that it refutes, where that is known
 
 
 def _events(outputs: Outputs, bits: Ints, rng: np.random.Generator, eps: float) -> LogOdds:
@@ -129,7 +130,13 @@ REGIONS: Mapping[str, Region] = {
         Region("trees", "a threshold of boosted trees over all numbers of the output", _trees),
         Region("hockey-stick", "trees that seek where the claimed e^ε is exceeded (DP-Auditorium)", _hockey_stick),
         Region("mmd", "a threshold of the witness of a kernel distance, MMD (DP-Auditorium)", _mmd),
-        Region("digits", "how floats are stored: their last digits and exponents", _digits),
+        Region(
+            "digits",
+            "how floats are stored: their last digits and exponents",
+            _digits,
+            "Round outputs to a grid that is the same for all inputs, or take noise that is made for floats, as in "
+            "OpenDP. Then audit again.",
+        ),
     )
 }
 
