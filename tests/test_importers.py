@@ -13,6 +13,7 @@ from command_line import ask, refused
 from scipy.stats import beta
 
 import epsgauge as eg
+from epsgauge.reporting import redo
 from epsgauge.scores.importers.table import IMPORTERS
 
 TOOLS = Path(__file__).parent / "data/tools"
@@ -229,6 +230,13 @@ def test_what_cannot_be_read_is_said(tmp_path):
         with pytest.raises(eg.InvalidInput, match=re.escape(sentence)) as error:
             eg.import_scores(tmp_path / file, tool=tool, adjacency="add-remove")
         assert file in str(error.value) or "signal_values" in str(error.value)
+
+
+def test_a_report_says_how_to_read_them_again():
+    asked = {"rule": "given", "threshold": -0.1}
+    audit = eg.audit(eg.import_scores(P_ATTACK, tool="leakpro", adjacency="add-remove"), **asked)
+    (command,) = redo.of_audit(audit)
+    assert command.startswith(f"epsgauge scores {P_ATTACK} --adjacency add-remove --one-model --from leakpro ")
 
 
 def test_what_must_be_said():

@@ -69,8 +69,8 @@ def import_scores(
     if lower_is_in:
         columns["score"] = -np.asarray(columns["score"], np.float64)
     origin = Origin("FILE" if given.path is None else given.name, lower_is_in=lower_is_in, tool=tool)
-    of_all = {"adjacency": wanted, "bits": said, "taken_as": rows, "origin": origin}
     try:
-        return Scores(**with_models(columns, rows, given.name), **of_all)
+        held = with_models(columns, rows, given.name)
+        return Scores(**held, adjacency=wanted, bits=said, taken_as=rows, origin=origin)
     except InvalidInput as error:
         raise InvalidInput(f"{given.name}: {error}" if given.name not in str(error) else str(error)) from None
