@@ -3,8 +3,9 @@
     python tools/imported_scores.py PART FOLDER [SOURCES]
 
 PART is jax-privacy, privacyguard, privacy-estimates (with Hugging Face's datasets), privacy-meter-1.0.1 or sacroml: the
-tool is on PyPI. LeakPro and Privacy Meter as they are today are not: for leakpro and privacy-meter, SOURCES is a copy
-of their repository, which is put on the path and writes the files. tests/data/tools/README.md names the commits.
+tool is on PyPI. LeakPro and Privacy Meter as they are today are not: for leakpro and privacy-meter, SOURCES is a
+folder with code of their repository, which is put on the path and writes the files. tests/data/tools/README.md says
+which code, and of which commits.
 """
 
 from __future__ import annotations
