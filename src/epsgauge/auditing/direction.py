@@ -49,7 +49,7 @@ def check_direction(scores: Scores) -> None:
     turn = (
         "If a higher score means that b = 1, leave out --lower-is-in"
         if lower
-        else "If a lower score means that b = 1, as with losses, pass --lower-is-in (lower_is_in=True of Scores.read)"
+        else "If a lower score means that b = 1, as with losses, pass --lower-is-in (lower_is_in=True in Python)"
     )
     raise InvalidInput(
         f"scores must be {'lower' if lower else 'higher'} where b = 1, but they point the other way: of two rows, one "

@@ -46,7 +46,8 @@ Tool = Annotated[
     typer.Option(
         "--from",
         metavar="TOOL",
-        help="FILE is what this tool wrote: jax-privacy, leakpro, privacyguard, privacy-meter or privacy-estimates.",
+        help="FILE is what this tool wrote: jax-privacy, leakpro, privacyguard, privacy-meter, privacy-estimates or "
+        "sacroml.",
     ),
 ]
 LowerIsIn = Annotated[
@@ -211,14 +212,19 @@ def read_scores(file: Path, tool: str | None, origin: dict[str, Any], **said: An
         return Scores.read(file, **said, **origin)
     from epsgauge.scores.importers.table import import_scores
 
-    named = [f"--{key.replace('_', '-')}" for key, value in origin.items() if value not in (False, "bit", "score")]
+    named = [f"--{key}-column" for key in ("bit", "score") if origin[f"{key}_column"] != key]
     if named:
-        raise InvalidInput(f"--from {tool} knows its own columns and their direction: leave out {' and '.join(named)}.")
+        raise InvalidInput(f"--from {tool} knows its own columns: leave out {' and '.join(named)}.")
     if said["adjacency"] is None:
         raise InvalidInput(
             f"{file} does not say its adjacency. Pass --adjacency add-remove if a record was in or left out, or "
             "substitute if it was replaced."
         )
     return import_scores(
-        file, tool=tool, adjacency=said["adjacency"], bits=said["bits"] or "unknown", models=said["models"]
+        file,
+        tool=tool,
+        adjacency=said["adjacency"],
+        bits=said["bits"] or "unknown",
+        models=said["models"],
+        lower_is_in=origin["lower_is_in"],
     )

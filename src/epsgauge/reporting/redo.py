@@ -128,7 +128,7 @@ def _of_scores(audit: Audit, out: str) -> list[str]:
         read = "".join(f", {name}={value!r}" for name, value in said.items())
         more = {"seed": seed} if seed else {}
         more |= {"direction": audit.direction} if audit.direction else {}
-        return [_python(f"eg.Scores.read({origin.file!r}{read})", given | more, out)]
+        return [_python(f"{origin.reader}({origin.file!r}{read})", given | more, out)]
     of_bits = [] if table.bits == "unknown" else ["--bits", table.bits]
     words = [*begin, "--adjacency", table.adjacency, *of_bits, *end, *options]
     return [shlex.join([*words, *(["--seed", str(seed)] if seed else []), "--report", out])]

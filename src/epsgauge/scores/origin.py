@@ -37,6 +37,7 @@ class Origin:
     score_column: str = "score"
     lower_is_in: bool = False
     coins: str | None = None  # the file of `epsgauge coins` whose bits these are
+    tool: str | None = None  # that wrote the file, if it is not one of ours
 
     @property
     def declaration(self) -> str | None:
@@ -53,12 +54,19 @@ class Origin:
     def options(self) -> list[str]:
         """Of the command line."""
         named = [word for ours, theirs in self.names.items() for word in (f"--{ours}-column", theirs)]
-        return [*named, *(["--lower-is-in"] if self.lower_is_in else [])]
+        written = [] if self.tool is None else ["--from", self.tool]
+        return [*written, *named, *(["--lower-is-in"] if self.lower_is_in else [])]
+
+    @property
+    def reader(self) -> str:
+        """The call that reads it, in Python."""
+        return "eg.Scores.read" if self.tool is None else "eg.import_scores"
 
     @property
     def arguments(self) -> dict[str, object]:
-        """Of `Scores.read`."""
-        named: dict[str, object] = {f"{ours}_column": theirs for ours, theirs in self.names.items()}
+        """Of `reader`."""
+        named: dict[str, object] = {} if self.tool is None else {"tool": self.tool}
+        named |= {f"{ours}_column": theirs for ours, theirs in self.names.items()}
         return {**named, **({"lower_is_in": True} if self.lower_is_in else {})}
 
 

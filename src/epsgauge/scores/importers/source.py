@@ -19,9 +19,9 @@ from epsgauge.scores.archive import arrays
 from epsgauge.scores.files import raw_bytes
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".npy")
-NO_PICKLE = (
-    "is a kind of file that can hold a pickle, which is never read, as it can run any code. Load it where you trust it "
-    "and pass the object, or write its arrays with np.savez."
+NEVER_READ = (
+    "a pickle, which is never read, as it can run any code. Load it where you trust it and pass the object, or write "
+    "its arrays with np.savez."
 )
 
 
@@ -66,7 +66,7 @@ class Source:
     def _of_file(self, path: Path, wanted: Collection[str], needed: Collection[str]) -> dict[str, Any]:
         suffix = path.suffix.lower()
         if suffix in PICKLES:
-            raise InvalidInput(f"{self.name} {NO_PICKLE}")
+            raise InvalidInput(f"{self.name} is a kind of file that can hold {NEVER_READ}")
         if suffix not in (".npz", ".json", ".csv"):
             raise InvalidInput(
                 f"{self.name} must be a .npz, a .json or a .csv file, but is none of these. Give {self.wants}."
@@ -139,6 +139,8 @@ def in_out(ins: Any, outs: Any, names: tuple[str, str]) -> dict[str, Any]:
 
 
 def _json(raw: bytes, name: str) -> dict[str, Any]:
+    if raw.startswith(b"\x80"):  # LeakPro named pickles so for a while
+        raise InvalidInput(f"{name} is {NEVER_READ}")
     try:
         held = json.loads(raw)
     except (ValueError, RecursionError) as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 from epsgauge.adjacency import checked
 from epsgauge.errors import InvalidInput
 from epsgauge.references import nearest
@@ -15,13 +17,15 @@ from epsgauge.scores.importers.leakpro import LeakPro
 from epsgauge.scores.importers.privacy_estimates import PrivacyEstimates
 from epsgauge.scores.importers.privacy_meter import PrivacyMeter
 from epsgauge.scores.importers.privacyguard import PrivacyGuard
+from epsgauge.scores.importers.sacroml import SacroML
 from epsgauge.scores.importers.source import Source
+from epsgauge.scores.origin import Origin
 from epsgauge.scores.said import checked_bits, checked_models
 from epsgauge.scores.table import Scores
 
 IMPORTERS: dict[str, Importer] = {
     importer.name: importer
-    for importer in (JaxPrivacy(), LeakPro(), PrivacyGuard(), PrivacyMeter(), PrivacyEstimates())
+    for importer in (JaxPrivacy(), LeakPro(), PrivacyGuard(), PrivacyMeter(), PrivacyEstimates(), SacroML())
 }
 
 
@@ -32,11 +36,13 @@ def import_scores(
     adjacency: str,
     bits: str = "unknown",
     models: str | None = None,
+    lower_is_in: bool = False,
 ) -> Scores:
     """Scores that another tool made: from its object in memory, its file, or the folder that it wrote.
 
-    `tool` is jax-privacy, leakpro, privacyguard, privacy-meter or privacy-estimates. None of them keeps the adjacency,
-    so that it must be said, and so must `models` of a tool that attacks one model or many: "one" or "independent".
+    `tool` is jax-privacy, leakpro, privacyguard, privacy-meter, privacy-estimates or sacroml. None of them keeps the
+    adjacency, so that it must be said, and so must `models` of a tool that attacks one model or many: "one" or
+    "independent". With `lower_is_in` a lower score of what the importer gives means that b = 1 is more likely.
 
     >>> held = {"in_canary_scores": [2.0, 1.5], "out_canary_scores": [0.5, 1.0]}
     >>> import_scores(held, tool="jax-privacy", adjacency="add-remove", models="one")
@@ -60,7 +66,11 @@ def import_scores(
                 "models out (--independent)."
             )
         rows = "one"
+    if lower_is_in:
+        columns["score"] = -np.asarray(columns["score"], np.float64)
+    origin = Origin("FILE" if given.path is None else given.name, lower_is_in=lower_is_in, tool=tool)
     try:
-        return Scores(**with_models(columns, rows, given.name), adjacency=wanted, bits=said, taken_as=rows)
+        held = with_models(columns, rows, given.name)
+        return Scores(**held, adjacency=wanted, bits=said, taken_as=rows, origin=origin)
     except InvalidInput as error:
         raise InvalidInput(f"{given.name}: {error}" if given.name not in str(error) else str(error)) from None
