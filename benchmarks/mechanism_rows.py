@@ -148,15 +148,15 @@ def rappor_eps(f: float, h: int, *, p: float = 0.0, q: float = 1.0) -> float:
 def mean(noise: str, eps: float, *, count: str) -> Callable[..., Any]:
     """A mean of numbers in [0, 1] whose count is private too; half of ε is for each.
 
-    `count` says which count is used: "noisy" everywhere; "true" everywhere; or "true, noisy scale", where the mean has
-    the true one and the scale of the noise the noisy one (the mean mechanisms of DP-Auditorium).
+    `count` says which is used: "noisy count" or "true count" everywhere, or "true count, noisy scale": the mean has the
+    true one, and the scale of the noise the noisy one (the mean mechanisms of DP-Auditorium).
     """
 
     def mechanism(data, rng, size):
         draw = rng.laplace if noise == "laplace" else rng.normal
         about = np.maximum(1e-12, len(data) + draw(0, 2 / eps, size))
-        of_mean = about if count == "noisy" else len(data)
-        of_scale = len(data) if count == "true" else about
+        of_mean = about if count == "noisy count" else len(data)
+        of_scale = len(data) if count == "true count" else about
         return grid(np.clip(np.sum(data) / of_mean + draw(0, 1, size) * 2 / (eps * of_scale), -FAR, FAR))
 
     return mechanism
@@ -231,9 +231,9 @@ def means() -> Iterator[Row]:
     """Those that González et al. (2025) audit one sample after another, on {0} and {0, 1}."""
     for eps in (0.01, 0.1):
         for noise, delta in (("laplace", 0.0), ("gaussian", 1e-5)):
-            for count in ("noisy", "true", "true, noisy scale"):
-                holds = count == "noisy" and noise == "laplace"
-                name = f"mean, {noise.capitalize()}, ε = {eps:g}, {count} count"
+            for count in ("noisy count", "true count", "true count, noisy scale"):
+                holds = count == "noisy count" and noise == "laplace"
+                name = f"mean, {noise.capitalize()}, ε = {eps:g}, {count}"
                 pair = np.array([0.0]), np.array([0.0, 1.0])
                 yield Row(name, mean(noise, eps, count=count), *pair, eps if holds else None, eps, delta)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from epsgauge.stats.arrays import Floats, Ints
 STEP = 0.02  # of ε
 NEAR = (0.001, 0.002, 0.005, 0.01)  # the first points above a claim
 BELOW = 0.05  # of α, for a bound below a claim that is not refuted
+TENTHS = 10  # of the claim, that such a bound can be
 FRACTIONS = (1.0, 0.5, 0.2)  # of the best stake, for forecasts that are surer than they should be
 CAPS = (1.0, 0.3, 0.1, 0.03)  # of the largest stake: δ costs less where stakes are smaller
 
@@ -106,6 +108,7 @@ def first_above(claimed: float) -> float:
     return claimed + NEAR[0]
 
 
+@lru_cache(maxsize=16)
 def foretold_lower_bound(seen: Foretold, *, delta: float, level: float) -> float:
     """Upwards from the claim, if it is refuted; else upwards from 0, with the rest of α. 0 where nothing is."""
     d, checked = checks.one("delta", checks.delta(delta)), float(checks.level(level))
@@ -120,10 +123,10 @@ def foretold_lower_bound(seen: Foretold, *, delta: float, level: float) -> float
         found = eps
     if found or not seen.claimed:
         return found
-    for steps in range(1, math.ceil(seen.claimed / STEP)):
-        if not refuted(steps * STEP, -math.log(BELOW * (1.0 - checked))):
+    for eps in seen.claimed * np.arange(1, TENTHS) / TENTHS:
+        if not refuted(eps, -math.log(BELOW * (1.0 - checked))):
             break
-        found = steps * STEP
+        found = float(eps)
     return found
 
 
