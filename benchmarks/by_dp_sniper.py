@@ -51,3 +51,11 @@ def lower_bound(function: Callable[..., Any], d0: Any, d1: Any, *, samples: int,
             found.append((seen, (a1, a2, attack)))
     _, best = max(found, key=lambda one: one[0])
     return float(EpsEstimator(PrEstimator(mechanism, config.n_final, config)).compute_eps_estimate(*best)[1])
+
+
+def figure(row: Any, *, samples: int, level: float) -> str:
+    """Its bounds with c = 0.01 and with c = 0.1; it is for δ = 0."""
+    if row.delta or row.curve:
+        return ""
+    found = [lower_bound(row.mechanism, row.d0, row.d1, samples=samples, level=level, c=c) for c in (0.01, 0.1)]
+    return " | ".join(f"{max(bound, 0.0):.3f}" for bound in found)

@@ -5,6 +5,7 @@ import json
 import math
 import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import epsgauge as eg
 from epsgauge.auditing.audit import audit
 from epsgauge.auditing.replayed import sensitivity
 from epsgauge.bounds.exact import exact_lower_bound
-from epsgauge.bounds.watched import watched_lower_bound
+from epsgauge.bounds.foretold import foretold_lower_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.curves import Curve
 from epsgauge.methods.evidence import Evidence
@@ -27,7 +28,7 @@ from epsgauge.sampling.neighbours import pairs_of
 from epsgauge.sampling.outputs import Outputs
 from epsgauge.sampling.regions import REGIONS, Intervals
 from epsgauge.sampling.trees import Trees, _binned, _edges, _gains
-from epsgauge.scores.rules import Given, Split, judge
+from epsgauge.scores.rules import Given, judge
 
 NUMBERS = ("events", "linear", "trees", "hockey-stick", "mmd")
 ANY = Curve.point(math.inf, 0.0)  # no claim, δ = 0
@@ -321,18 +322,17 @@ def test_a_sample_is_scored_before_it_is_learned_from():
     sample = MechanismGame(on_grid, 0, 1).draw(200, part=(9,))
     turned = Sample(sample.outputs, 1 - sample.bits)
     one, other = (OnTheWay(sample[:64], ("events", "trees"), 0) for _ in range(2))
-    assert np.array_equal(one.score(sample[64:100]), other.score(turned[64:100]))
-    assert not np.array_equal(one.score(sample[100:]), other.score(sample[100:]))
+    assert np.array_equal(one.foretell(sample[64:100]), other.foretell(turned[64:100]))
+    assert not np.array_equal(one.foretell(sample[100:]), other.foretell(sample[100:]))
 
 
 def test_however_often_one_looks_a_true_claim_is_rarely_refuted():
-    """At 80 %: of games at exactly ε = 1 at most a fifth may ever be above it."""
+    """At 80 %: of games at exactly ε = 1 at most a fifth may ever refute it."""
     n, above = 40, 0
     for seed in range(n):
         game = MechanismGame(response, 0, 1, n_samples=700, seed=seed, until="violation", regions=("events",))
         played = list(game.watch(ANY))[-1]
-        evidence = Evidence(judge(played.scores, Split(played.n_fit), delta=0.0))
-        above += watched_lower_bound(evidence.watched, delta=0.0, level=0.80) > 1.0  # at any moment
+        above += foretold_lower_bound(replace(played.foretold, claimed=0.999), delta=0.0, level=0.80) > 0.999
     assert above <= stats.binom.ppf(0.999, n, 0.20)
 
 

@@ -18,22 +18,19 @@ from epsgauge.auditing.beforehand import check_of_scores
 from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
 from epsgauge.auditing.replayed import sensitivity
 from epsgauge.auditing.setup import Setup, setup_of
-from epsgauge.bounds.watched import refuted_now
+from epsgauge.bounds.foretold import Wealth, first_above, wanted
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.curves import Curve
-from epsgauge.methods.anytime import AnytimeOfCoins, Betting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Lost
-from epsgauge.methods.method import Method
+from epsgauge.methods.foretelling import Foretelling
 from epsgauge.methods.table import SHARPEST
 from epsgauge.numbers import number
 from epsgauge.sampling.game import MechanismGame, Played, Sampled
 from epsgauge.sampling.regions import REGIONS
-from epsgauge.scores.rules import Given, Split, judge
+from epsgauge.scores.rules import Given, judge
 from epsgauge.settings import OF_A_RULE, AuditSettings
 
-# Above it, guesses that are weighed pay more for δ than they gain.
-WATCHED_DELTA = 1e-4
 STOPPED = "samples were to be drawn until a violation is proven"
 ACCESS = "it sees the whole output of the mechanism"
 
@@ -50,7 +47,7 @@ def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
     if game.until is None:
         played = game.play(aim)
         using, claim = (using, claim) if curve is None else _at_point(game, changes, curve, played.point)
-        return assemble(_case(game, using, claim, played, _evidence(played, claim.delta, played.threshold)))
+        return assemble(_case(game, using, claim, played, _evidence(played, claim.delta)))
     if using.settings.by_mu:
         mu = f"{using.settings.claimed_mu:g}"
         raise InvalidInput(
@@ -65,10 +62,9 @@ def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
     first = next(watched)
     using, claim = (using, claim) if curve is None else _at_point(game, changes, curve, first.point)
     assert isinstance(claim.claim, Claim)
-    method = Betting() if claim.delta > WATCHED_DELTA else AnytimeOfCoins()
-    level = using.settings.verdict_level
-    played, evidence = _until_refuted(chain([first], watched), claim.claim, method, level)
-    return assemble(_case(game, replace(using, method=method), claim, played, evidence))
+    played = _until_refuted(chain([first], watched), claim.claim, claim.delta, using.settings.verdict_level)
+    evidence = _evidence(played, claim.delta)
+    return assemble(_case(game, replace(using, method=Foretelling()), claim, played, evidence))
 
 
 def _aim(claim: Promises) -> Curve:
@@ -122,25 +118,20 @@ def _setup(game: MechanismGame, changes: Mapping[str, Any]) -> Setup:
     return using if using.method is not None or using.settings.by_mu else replace(using, method=SHARPEST)
 
 
-def _evidence(played: Played, delta: float, threshold: float | None) -> Evidence:
-    rule = Given(threshold) if threshold is not None else Split(played.n_fit)
-    return Evidence(judge(played.scores, rule, delta=delta))
+def _evidence(played: Played, delta: float) -> Evidence:
+    return Evidence(judge(played.scores, Given(played.threshold), delta=delta), foretold=played.foretold)
 
 
-def _until_refuted(watched: Iterable[Played], claim: Claim, method: Method, level: float) -> tuple[Played, Evidence]:
-    """By a bound that holds at every moment, after each batch.
-
-    Guesses that are weighed need no threshold. Others are guesses of 1 where the log-odds are above the claim: that is
-    where its hockey-stick divergence is.
-    """
-    weighs, at = isinstance(method, AnytimeOfCoins), {"delta": claim.delta, "level": level}
+def _until_refuted(watched: Iterable[Played], claim: Claim, delta: float, level: float) -> Played:
+    """By bets against the claim, after each batch."""
+    wealth = None
     for played in watched:
-        evidence = _evidence(played, claim.delta, None if weighs else claim.eps)
-        if weighs and not refuted_now(evidence.watched, eps=claim.eps, **at):
-            continue
-        if method.lower_bound(evidence, **at) > claim.eps:
+        foretold = played.foretold
+        assert foretold is not None
+        wealth = wealth or Wealth(foretold.weights, first_above(claim.eps), delta)
+        if (wealth.add(foretold.log_odds[-played.n_new :], foretold.bits[-played.n_new :]) >= wanted(level)).any():
             break
-    return played, evidence
+    return played
 
 
 def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, evidence: Evidence) -> Case:

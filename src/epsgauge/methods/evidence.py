@@ -11,6 +11,7 @@ import numpy as np
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.bounds.classed import Classed, classed
+from epsgauge.bounds.foretold import Foretold
 from epsgauge.bounds.guesses import Guesses, guesses_of
 from epsgauge.bounds.ranked import Ranked
 from epsgauge.bounds.watched import MOST_PAIRS, Watched, watched
@@ -84,6 +85,7 @@ class Evidence:
     counting: Counting = field(default_factory=Counting)
     chosen: Which | None = None  # which guesses count, where that has been decided
     chosen_by: Evidence | None = None  # or the evidence that decides it
+    foretold: Foretold | None = None  # of a game that goes on until a violation
 
     @classmethod
     def of_scores(cls, scores: Scores, threshold: float) -> Evidence:

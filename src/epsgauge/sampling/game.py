@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from epsgauge.adjacency import Adjacency, checked
+from epsgauge.bounds.foretold import Foretold
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.curves import Curve
 from epsgauge.references import nearest
@@ -30,8 +31,7 @@ FEWEST = 200  # samples
 MOST_APART = 30_000  # samples that a region learns on
 MOST_CHOOSING = 100_000  # samples that choose one, with its threshold
 AT_ONCE = 250_000
-# Of a game that goes on until a violation: samples that the first region learns on, and scores before the judged ones.
-FIRST, MIDDLE = 64, 32
+FIRST = 64  # samples that the first region learns on, of a game that goes on until a violation
 BATCH, SHARE = 16, 0.1  # samples between two looks, and at least this share of those so far
 STREAM = 0x3EC4
 
@@ -72,13 +72,14 @@ class Played:
     """What came of a game: scores of samples that nothing was learned on before they were scored."""
 
     scores: Scores
-    threshold: float | None  # chosen on samples set apart; None: the first `n_fit` rows choose it
-    n_fit: int
+    threshold: float  # chosen on samples set apart, or the claim
     region: str  # that was learned, or that foretold most
     pair: int  # of those that were searched
     point: int  # of the claim, if it has several
     n_drawn: int  # samples in all
     n_raised: int  # outputs that were errors
+    foretold: Foretold | None = None  # of a game that goes on until a violation
+    n_new: int = 0  # samples of the last batch
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,7 +188,7 @@ class MechanismGame:
             n_raised += judged.outputs.n_raised
         scores = table(np.concatenate(bits), np.concatenate(score), self.adjacency)
         n_drawn = self.n_samples + n_searched
-        return Played(scores, learned.threshold, 0, learned.name, pair, learned.point, n_drawn, n_raised)
+        return Played(scores, learned.threshold, learned.name, pair, learned.point, n_drawn, n_raised)
 
     def watch(self, aim: Curve) -> Iterator[Played]:
         """The game after each batch; what is learned on the way never sees a sample before it is scored.
@@ -199,18 +200,19 @@ class MechanismGame:
         n = int(np.clip(self.n_samples // 10, FIRST, MOST_APART)) if several else FIRST
         first = self.draw(n, part=(1,), pair=pair)
         point = self._learned(first[: n // 2], first[n // 2 :], aim).point if several else 0
-        way = OnTheWay(first, self.regions, self.seed, float(aim.eps[point]) if several else aim.middle)
-        bits, score, batch = list[Any](), list[Any](), 0
+        claimed = float(aim.eps[point]) if several else aim.middle
+        way = OnTheWay(first, self.regions, self.seed, claimed)
+        bits, odds, batch = list[Any](), list[Any](), 0
         n_raised = first.outputs.n_raised
         while n < self.n_samples:
-            wanted = MIDDLE if not batch else max(BATCH, int(SHARE * n))
+            wanted = max(BATCH, int(SHARE * n))
             new = self.draw(min(wanted, self.n_samples - n), part=(3, batch), pair=pair)
             bits.append(new.bits)
-            score.append(way.score(new))
+            odds.append(way.foretell(new))
             n, batch, n_raised = n + len(new), batch + 1, n_raised + new.outputs.n_raised
-            if batch > 1:
-                scores = table(np.concatenate(bits), np.concatenate(score), self.adjacency)
-                yield Played(scores, None, MIDDLE, way.best, pair, point, n + n_searched, n_raised)
+            foretold = Foretold(np.concatenate(odds), np.concatenate(bits), way.weights, claimed)
+            scores = table(foretold.bits, foretold.log_odds[:, 0], self.adjacency)
+            yield Played(scores, claimed, way.best, pair, point, n + n_searched, n_raised, foretold, len(new))
 
     def _best_pair(self, aim: Curve) -> tuple[int, int]:
         """The pair that shows most on samples set apart for it, and how many these were."""

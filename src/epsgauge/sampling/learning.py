@@ -139,8 +139,13 @@ class OnTheWay:
         self._told = dict.fromkeys(self._names, 0.0)  # log-likelihood of the bits so far
         self._learn()
 
-    def score(self, new: Sample) -> Floats:
-        """Log-odds of new samples; after that, they are learned from."""
+    @property
+    def weights(self) -> Floats:
+        """Of the forecasts: half for all regions together, which is the first, and half for each by itself."""
+        return np.array([0.5, *[0.5 / len(self._names)] * len(self._names)])
+
+    def foretell(self, new: Sample) -> Floats:
+        """Log-odds of new samples by all regions together, and by each; after that, they are learned from."""
         each = {name: clean(log_odds(new.outputs)) for name, log_odds in self._regions.items()}
         weight = np.array([self._told[name] for name in each])
         weight = np.exp(weight - weight.max())
@@ -152,7 +157,8 @@ class OnTheWay:
         if self._n >= GROWTH * self._learned_at and self._learned_at < MOST:
             self._learn()
         with np.errstate(divide="ignore"):
-            return clean(np.log(chance) - np.log1p(-chance))
+            together = clean(np.log(chance) - np.log1p(-chance))
+        return np.column_stack([together, *each.values()])
 
     @property
     def best(self) -> str:

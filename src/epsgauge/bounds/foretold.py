@@ -1,0 +1,145 @@
+"""A lower bound of ε that holds at every moment, from bits that were foretold: a bet on each, as large as its odds are.
+
+Several forecasts say how likely each bit is 1 before it is seen. If (ε, δ)-DP holds, the wealth of whoever bets by them
+against it does not grow on average, and by Ville's inequality it ever reaches 1/α with a probability of at most α
+(docs/guarantees.md has the proof).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from epsgauge.stats import checks
+from epsgauge.stats.arrays import Floats, Ints
+
+STEP = 0.02  # of ε
+NEAR = (0.001, 0.002, 0.005, 0.01)  # the first points above a claim
+BELOW = 0.05  # of α, for a bound below a claim that is not refuted
+TENTHS = 10  # of the claim, that such a bound can be
+FRACTIONS = (1.0, 0.5, 0.2)  # of the best stake, for forecasts that are surer than they should be
+CAPS = (1.0, 0.3, 0.1, 0.03)  # of the largest stake: δ costs less where stakes are smaller
+
+
+@dataclass(frozen=True, eq=False)
+class Foretold:
+    """Log-odds of b = 1 for each sample before its bit was seen, by several forecasts, and then the bits."""
+
+    log_odds: Floats  # sample by forecast
+    bits: Ints
+    weights: Floats  # of the forecasts, together 1; fixed beforehand
+    claimed: float = 0.0  # the ε that is tried first, fixed beforehand
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+
+@dataclass(frozen=True)
+class Stake:
+    """How much of the best stake is bet, at most how much, and on which guesses."""
+
+    fraction: float
+    cap: float
+    ones: bool = True
+    zeros: bool = True
+
+    @property
+    def n_sides(self) -> int:
+        return self.ones + self.zeros
+
+
+def stakes(delta: float) -> tuple[Stake, ...]:
+    """Without δ there is no need of small ones, or of one side alone."""
+    whole = [Stake(fraction, 1.0) for fraction in FRACTIONS]
+    if not delta:
+        return tuple(whole)
+    capped = [Stake(1.0, cap) for cap in CAPS[1:]]
+    sides = [Stake(1.0, cap, ones=one, zeros=not one) for cap in CAPS for one in (True, False)]
+    return (*whole, *capped, *sides)
+
+
+class Wealth:
+    """Of all forecasts and stakes together, against one ε, followed from sample to sample."""
+
+    def __init__(self, weights: Floats, eps: float, delta: float) -> None:
+        self.eps, self.delta, self.stakes = eps, delta, stakes(delta)
+        self.logs = np.log(weights)[None, :] - math.log(len(self.stakes)) + np.zeros((len(self.stakes), 1))
+
+    def add(self, log_odds: Floats, bits: Ints) -> Floats:
+        """The log of the wealth after each of these samples, the next ones."""
+        n = len(bits)
+        if not n:
+            return np.empty(0)
+        grown, guess = math.exp(self.eps), log_odds > 0
+        right = guess == (bits == 1)[:, None]
+        # (p − q)/q, for the chance p of the guess by the forecast and q = e^ε/(1 + e^ε): what grows wealth fastest.
+        best = np.maximum((1.0 + math.exp(-self.eps)) / (1.0 + np.exp(-np.abs(log_odds))) - 1.0, 0.0)
+        out = np.full(n, -np.inf)
+        for at, stake in enumerate(self.stakes):
+            most = stake.cap / grown
+            bet = np.minimum(stake.fraction * best, most)
+            if stake.n_sides == 1:
+                bet = np.where(guess == stake.ones, bet, 0.0)
+            paid = math.log1p(self.delta * most * stake.n_sides / 2)
+            with np.errstate(divide="ignore"):
+                gained = np.log1p(np.where(right, bet, np.maximum(-grown * bet, -1.0))) - paid
+            logs = self.logs[at] + np.cumsum(gained, axis=0)
+            self.logs[at] = logs[-1]
+            out = np.logaddexp(out, _log_sum(logs))
+        return out
+
+
+def log_wealth(seen: Foretold, eps: float, delta: float) -> Floats:
+    """After each sample."""
+    return Wealth(seen.weights, eps, delta).add(seen.log_odds, seen.bits)
+
+
+def wanted(level: float) -> float:
+    """The log of the wealth that refutes a claim: all but a little of α is for that."""
+    return -math.log((1.0 - BELOW) * (1.0 - level))
+
+
+def first_above(claimed: float) -> float:
+    """The ε that is refuted where a claim is."""
+    return claimed + NEAR[0]
+
+
+@lru_cache(maxsize=16)
+def foretold_lower_bound(seen: Foretold, *, delta: float, level: float) -> float:
+    """Upwards from the claim, if it is refuted; else upwards from 0, with the rest of α. 0 where nothing is."""
+    d, checked = checks.one("delta", checks.delta(delta)), float(checks.level(level))
+
+    def refuted(eps: float, log: float) -> bool:
+        return bool(len(seen)) and bool((log_wealth(seen, eps, d) >= log).any())
+
+    found = 0.0
+    for eps in _upwards(seen.claimed):
+        if not refuted(eps, wanted(checked)):
+            break
+        found = eps
+    if found or not seen.claimed:
+        return found
+    for eps in seen.claimed * np.arange(1, TENTHS) / TENTHS:
+        if not refuted(eps, -math.log(BELOW * (1.0 - checked))):
+            break
+        found = float(eps)
+    return found
+
+
+def _upwards(claimed: float) -> Iterator[float]:
+    yield from (claimed + near for near in NEAR)
+    steps = 0
+    while True:
+        yield claimed + (steps := steps + 1) * STEP
+
+
+def _log_sum(logs: Floats) -> Floats:
+    top = logs.max(axis=1)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        out: Floats = safe + np.log(np.exp(logs - safe[:, None]).sum(axis=1))
+    return out
