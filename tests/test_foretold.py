@@ -7,9 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epsgauge.bounds.foretold import Foretold, Wealth, first_above, foretold_lower_bound, log_wealth, stakes, wanted
+from epsgauge.bounds.foretold import (
+    Foretold,
+    Wealth,
+    first_above,
+    foretold_at_best,
+    foretold_lower_bound,
+    log_wealth,
+    stakes,
+    wanted,
+)
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
+
+
+def foretold(log_odds, bits, weights=WEIGHTS, claimed=0.0):
+    """With a look after each sample."""
+    return Foretold(log_odds, bits, weights, np.arange(1, len(bits) + 1), claimed)
 
 
 def law(eps, delta):
@@ -29,7 +43,7 @@ def test_wealth_does_not_grow_on_average_where_the_claim_holds(eps, delta):
         mean = 0.0
         for b, y, c, z in itertools.product((0, 1), range(4), (0, 1), range(4)):
             chance = 0.25 * chances[b, y] * chances[c, z]
-            seen = Foretold(np.stack([first[y], second[b, y, z]]), np.array([b, c]), WEIGHTS)
+            seen = foretold(np.stack([first[y], second[b, y, z]]), np.array([b, c]))
             mean += chance * math.exp(log_wealth(seen, eps, delta)[-1])
         assert mean <= 1 + 1e-12
 
@@ -40,7 +54,7 @@ def test_each_stake_is_a_fair_bet_by_itself():
     for odds in (0.1, 3.4):
         log_odds = np.array([[-odds], [-odds], [odds], [odds]])
         mean = sum(
-            0.5 * chances[b, y] * math.exp(log_wealth(Foretold(log_odds[[y]], np.array([b]), np.ones(1)), eps, 0.0)[0])
+            0.5 * chances[b, y] * math.exp(log_wealth(foretold(log_odds[[y]], np.array([b]), np.ones(1)), eps, 0.0)[0])
             for b, y in itertools.product((0, 1), range(4))
         )
         assert mean == pytest.approx(1.0)
@@ -48,10 +62,12 @@ def test_each_stake_is_a_fair_bet_by_itself():
 
 def test_wealth_is_the_same_in_batches():
     rng = np.random.default_rng(2)
-    seen = Foretold(rng.normal(0, 2, (100, 3)), rng.integers(0, 2, 100), WEIGHTS)
+    seen = foretold(rng.normal(0, 2, (100, 3)), rng.integers(0, 2, 100))
     whole, part = log_wealth(seen, 0.3, 0.01), Wealth(WEIGHTS, 0.3, 0.01)
-    parts = [part.add(seen.log_odds[a:b], seen.bits[a:b]) for a, b in ((0, 1), (1, 40), (40, 40), (40, 100))]
-    assert np.allclose(np.concatenate(parts), whole)
+    cuts = ((0, 1), (1, 40), (40, 100))
+    parts = [part.add(seen.log_odds[a:b], seen.bits[a:b], np.array([b - a])) for a, b in cuts]
+    assert np.allclose(np.concatenate(parts), whole[[0, 39, 99]])
+    assert np.allclose(log_wealth(replace(seen, ends=np.array([1, 40, 100])), 0.3, 0.01), whole[[0, 39, 99]])
     assert len(stakes(0.0)) < len(stakes(0.01))
 
 
@@ -62,7 +78,7 @@ def test_one_good_forecast_is_enough():
     right = rng.random(400) < 0.75
     good = np.where(right, 2 * bits - 1, 1 - 2 * bits) * math.log(3)
     bad = rng.normal(0, 5, 400)
-    seen = Foretold(np.stack([bad, good, bad], axis=1), bits, WEIGHTS)
+    seen = foretold(np.stack([bad, good, bad], axis=1), bits)
     q = 1 / (1 + math.exp(-0.5))
     alone = np.where(right, 0.75 / q, 0.25 / (1 - q))
     assert log_wealth(seen, 0.5, 0.0)[-1] >= np.log(alone).sum() + math.log(0.3 / 3) - 1e-9
@@ -72,7 +88,7 @@ def test_a_bound_goes_upwards_from_a_claim_or_stays_below_it():
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, 3000)
     odds = np.where(rng.random(3000) < 0.75, 2 * bits - 1, 1 - 2 * bits) * math.log(3)  # ε = 1.1
-    seen = Foretold(np.repeat(odds[:, None], 3, axis=1), bits, WEIGHTS)
+    seen = foretold(np.repeat(odds[:, None], 3, axis=1), bits)
     at = {"delta": 0.0, "level": 0.99}
     refuted, held = (foretold_lower_bound(replace(seen, claimed=eps), **at) for eps in (0.5, 1.5))
     assert 0.8 < refuted < 1.1
@@ -80,4 +96,16 @@ def test_a_bound_goes_upwards_from_a_claim_or_stays_below_it():
     assert (log_wealth(seen, first_above(0.5), 0.0) >= wanted(0.99)).any()
     assert not (log_wealth(seen, first_above(1.5), 0.0) >= wanted(0.99)).any()
     assert foretold_lower_bound(replace(seen, log_odds=-seen.log_odds, claimed=0.5), **at) == 0.0
-    assert foretold_lower_bound(Foretold(np.empty((0, 3)), np.empty(0, int), WEIGHTS, 0.5), **at) == 0.0
+    assert foretold_lower_bound(foretold(np.empty((0, 3)), np.empty(0, int), claimed=0.5), **at) == 0.0
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize("n", [3, 40, 5000])
+def test_what_is_shown_at_best_is_the_bound_of_a_sure_and_right_forecast(n, delta):
+    bits = np.random.default_rng(5).integers(0, 2, n)
+    most = foretold_at_best(n, delta=delta, level=0.99)
+    sides = np.where(bits == 1, 30.0, -30.0)[:, None]
+    for claimed, shown in ((0.9 * most, True), (1.1 * most + 0.1, False)):
+        seen = foretold(sides, bits, np.ones(1), claimed)
+        refuted = log_wealth(seen, claimed, delta)[-1] >= wanted(0.99)
+        assert refuted == (shown and most > 0)

@@ -126,10 +126,11 @@ def _until_refuted(watched: Iterable[Played], claim: Claim, delta: float, level:
     """By bets against the claim, after each batch."""
     wealth = None
     for played in watched:
-        foretold = played.foretold
-        assert foretold is not None
-        wealth = wealth or Wealth(foretold.weights, first_above(claim.eps), delta)
-        if (wealth.add(foretold.log_odds[-played.n_new :], foretold.bits[-played.n_new :]) >= wanted(level)).any():
+        seen = played.foretold
+        assert seen is not None
+        wealth = wealth or Wealth(seen.weights, first_above(claim.eps), delta)
+        new = seen.ends[-1] - (seen.ends[-2] if len(seen.ends) > 1 else 0)
+        if wealth.add(seen.log_odds[-new:], seen.bits[-new:], np.array([new]))[-1] >= wanted(level):
             break
     return played
 

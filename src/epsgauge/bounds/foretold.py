@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 
-from epsgauge.stats import checks
+from epsgauge.stats import brent, checks
 from epsgauge.stats.arrays import Floats, Ints
 
-STEP = 0.02  # of ε
+STEP = 0.02  # of ε, upwards from a claim that is refuted
 NEAR = (0.001, 0.002, 0.005, 0.01)  # the first points above a claim
-BELOW = 0.05  # of α, for a bound below a claim that is not refuted
-TENTHS = 10  # of the claim, that such a bound can be
+BELOW, PARTS = 0.05, 20  # of α for a bound below a claim that is not refuted, and the points that are tried there
 FRACTIONS = (1.0, 0.5, 0.2)  # of the best stake, for forecasts that are surer than they should be
 CAPS = (1.0, 0.3, 0.1, 0.03)  # of the largest stake: δ costs less where stakes are smaller
+SURE = 30.0  # log-odds of a forecast that cannot be surer
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +32,18 @@ class Foretold:
     log_odds: Floats  # sample by forecast
     bits: Ints
     weights: Floats  # of the forecasts, together 1; fixed beforehand
+    ends: Ints  # how many samples there were at each look
     claimed: float = 0.0  # the ε that is tried first, fixed beforehand
 
-    def __len__(self) -> int:
-        return len(self.bits)
+    @cached_property
+    def peaks(self) -> dict[tuple[float, float], float]:
+        """The highest log of the wealth at any look, by ε and δ, as far as it is known: each level asks for it."""
+        return {}
+
+    def peak(self, eps: float, delta: float) -> float:
+        if (eps, delta) not in self.peaks:
+            self.peaks[eps, delta] = float(np.max(log_wealth(self, eps, delta), initial=-np.inf))
+        return self.peaks[eps, delta]
 
 
 @dataclass(frozen=True)
@@ -63,22 +71,19 @@ def stakes(delta: float) -> tuple[Stake, ...]:
 
 
 class Wealth:
-    """Of all forecasts and stakes together, against one ε, followed from sample to sample."""
+    """Of all forecasts and stakes together, against one ε, followed from look to look."""
 
     def __init__(self, weights: Floats, eps: float, delta: float) -> None:
         self.eps, self.delta, self.stakes = eps, delta, stakes(delta)
         self.logs = np.log(weights)[None, :] - math.log(len(self.stakes)) + np.zeros((len(self.stakes), 1))
 
-    def add(self, log_odds: Floats, bits: Ints) -> Floats:
-        """The log of the wealth after each of these samples, the next ones."""
-        n = len(bits)
-        if not n:
-            return np.empty(0)
+    def add(self, log_odds: Floats, bits: Ints, ends: Ints) -> Floats:
+        """The log of the wealth at each look at these samples, the next ones; the last look is at all of them."""
         grown, guess = math.exp(self.eps), log_odds > 0
         right = guess == (bits == 1)[:, None]
         # (p − q)/q, for the chance p of the guess by the forecast and q = e^ε/(1 + e^ε): what grows wealth fastest.
         best = np.maximum((1.0 + math.exp(-self.eps)) / (1.0 + np.exp(-np.abs(log_odds))) - 1.0, 0.0)
-        out = np.full(n, -np.inf)
+        out, starts = np.full(len(ends), -np.inf), np.append(0, ends[:-1])
         for at, stake in enumerate(self.stakes):
             most = stake.cap / grown
             bet = np.minimum(stake.fraction * best, most)
@@ -87,15 +92,17 @@ class Wealth:
             paid = math.log1p(self.delta * most * stake.n_sides / 2)
             with np.errstate(divide="ignore"):
                 gained = np.log1p(np.where(right, bet, np.maximum(-grown * bet, -1.0))) - paid
-            logs = self.logs[at] + np.cumsum(gained, axis=0)
+            logs = self.logs[at] + np.cumsum(np.add.reduceat(gained, starts, axis=0), axis=0)
             self.logs[at] = logs[-1]
-            out = np.logaddexp(out, _log_sum(logs))
+            out = np.logaddexp(out, np.logaddexp.reduce(logs, axis=1))
         return out
 
 
 def log_wealth(seen: Foretold, eps: float, delta: float) -> Floats:
-    """After each sample."""
-    return Wealth(seen.weights, eps, delta).add(seen.log_odds, seen.bits)
+    """At each look."""
+    if not len(seen.bits):
+        return np.empty(0)
+    return Wealth(seen.weights, eps, delta).add(seen.log_odds, seen.bits, seen.ends)
 
 
 def wanted(level: float) -> float:
@@ -108,26 +115,37 @@ def first_above(claimed: float) -> float:
     return claimed + NEAR[0]
 
 
-@lru_cache(maxsize=16)
 def foretold_lower_bound(seen: Foretold, *, delta: float, level: float) -> float:
     """Upwards from the claim, if it is refuted; else upwards from 0, with the rest of α. 0 where nothing is."""
-    d, checked = checks.one("delta", checks.delta(delta)), float(checks.level(level))
-
-    def refuted(eps: float, log: float) -> bool:
-        return bool(len(seen)) and bool((log_wealth(seen, eps, d) >= log).any())
-
+    d, checked = float(checks.one("delta", checks.delta(delta))), float(checks.level(level))
     found = 0.0
     for eps in _upwards(seen.claimed):
-        if not refuted(eps, wanted(checked)):
+        if seen.peak(eps, d) < wanted(checked):
             break
         found = eps
     if found or not seen.claimed:
         return found
-    for eps in seen.claimed * np.arange(1, TENTHS) / TENTHS:
-        if not refuted(eps, -math.log(BELOW * (1.0 - checked))):
+    for eps in np.linspace(0.0, seen.claimed, PARTS + 1)[1:-1].tolist():
+        if seen.peak(eps, d) < -math.log(BELOW * (1.0 - checked)):
             break
-        found = float(eps)
+        found = eps
     return found
+
+
+def foretold_at_best(n: int, *, delta: float, level: float) -> float:
+    """Below which every claim would be refuted if one were sure of all of n bits, and right."""
+    d, log = float(checks.one("delta", checks.delta(delta))), wanted(float(checks.level(level)))
+
+    def surplus(eps: float) -> float:
+        sure, bits = np.full((1, 1), SURE), np.ones(1, np.int64)
+        wealth = Wealth(np.ones(1), eps, d)
+        before = wealth.logs.copy()
+        wealth.add(sure, bits, np.array([1]))
+        return float(np.logaddexp.reduce((before + n * (wealth.logs - before)).ravel())) - log
+
+    if surplus(0.0) <= 0:
+        return 0.0
+    return brent.root(surplus, 0.0, SURE, xtol=1e-6) if surplus(SURE) < 0 else SURE
 
 
 def _upwards(claimed: float) -> Iterator[float]:
@@ -135,11 +153,3 @@ def _upwards(claimed: float) -> Iterator[float]:
     steps = 0
     while True:
         yield claimed + (steps := steps + 1) * STEP
-
-
-def _log_sum(logs: Floats) -> Floats:
-    top = logs.max(axis=1)
-    safe = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        out: Floats = safe + np.log(np.exp(logs - safe[:, None]).sum(axis=1))
-    return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epsgauge.bounds.foretold import foretold_lower_bound
+from epsgauge.bounds.foretold import foretold_at_best, foretold_lower_bound
 from epsgauge.methods.anytime import AnytimeOfCoins
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Found
@@ -23,6 +23,10 @@ class Foretelling(AnytimeOfCoins):
     def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
         assert evidence.foretold is not None
         return foretold_lower_bound(evidence.foretold, delta=delta, level=level)
+
+    def at_best(self, evidence: Evidence, *, delta: float, level: float) -> float:
+        assert evidence.foretold is not None
+        return foretold_at_best(len(evidence.foretold.bits), delta=delta, level=level)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)

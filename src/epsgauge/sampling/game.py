@@ -79,7 +79,6 @@ class Played:
     n_drawn: int  # samples in all
     n_raised: int  # outputs that were errors
     foretold: Foretold | None = None  # of a game that goes on until a violation
-    n_new: int = 0  # samples of the last batch
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,9 +209,10 @@ class MechanismGame:
             bits.append(new.bits)
             odds.append(way.foretell(new))
             n, batch, n_raised = n + len(new), batch + 1, n_raised + new.outputs.n_raised
-            foretold = Foretold(np.concatenate(odds), np.concatenate(bits), way.weights, claimed)
+            ends = np.cumsum([len(part) for part in bits])
+            foretold = Foretold(np.concatenate(odds), np.concatenate(bits), way.weights, ends, claimed)
             scores = table(foretold.bits, foretold.log_odds[:, 0], self.adjacency)
-            yield Played(scores, claimed, way.best, pair, point, n + n_searched, n_raised, foretold, len(new))
+            yield Played(scores, claimed, way.best, pair, point, n + n_searched, n_raised, foretold)
 
     def _best_pair(self, aim: Curve) -> tuple[int, int]:
         """The pair that shows most on samples set apart for it, and how many these were."""
