@@ -28,7 +28,7 @@ from epsgauge.methods.table import SHARPEST
 from epsgauge.numbers import number
 from epsgauge.sampling.game import MechanismGame, Played, Sampled
 from epsgauge.sampling.regions import REGIONS
-from epsgauge.scores.rules import Given, judge
+from epsgauge.scores.rules import Given, SameData, judge
 from epsgauge.settings import OF_A_RULE, AuditSettings
 
 STOPPED = "samples were to be drawn until a violation is proven"
@@ -119,7 +119,9 @@ def _setup(game: MechanismGame, changes: Mapping[str, Any]) -> Setup:
 
 
 def _evidence(played: Played, delta: float) -> Evidence:
-    return Evidence(judge(played.scores, Given(played.threshold), delta=delta), foretold=played.foretold)
+    """Of a game that goes on until a violation no sample is left to choose a threshold; its bound needs none."""
+    rule = SameData() if played.foretold is not None else Given(played.threshold)
+    return Evidence(judge(played.scores, rule, delta=delta), foretold=played.foretold)
 
 
 def _until_refuted(watched: Iterable[Played], claim: Claim, delta: float, level: float) -> Played:

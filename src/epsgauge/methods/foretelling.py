@@ -5,6 +5,7 @@ from __future__ import annotations
 from epsgauge.bounds.foretold import foretold_at_best, foretold_lower_bound
 from epsgauge.methods.anytime import AnytimeOfCoins
 from epsgauge.methods.evidence import Evidence
+from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, MODELS_INDEPENDENT
 from epsgauge.methods.method import Found
 
 
@@ -15,7 +16,10 @@ class Foretelling(AnytimeOfCoins):
         "covers with at least the level at every moment, however often you look; each sample is a bet by the odds that "
         "were learned on the samples before it"
     )
+    assumptions = (MODELS_INDEPENDENT, FAIR_BITS, DELTA_FIXED)
     remark = "Anytime looks at all odds, whatever the rule."
+    guessed_by = "the odds that were learned"
+    needs_rule = False
 
     def counts(self, evidence: Evidence, *, several: bool) -> str:
         return "all judged pairs"
@@ -30,7 +34,7 @@ class Foretelling(AnytimeOfCoins):
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
-        return Found(low, before=f"{self.said(evidence)}; those with the surest odds weigh most")
+        return Found(low, before="samples with the surest odds weigh most")
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float | None:
         return None

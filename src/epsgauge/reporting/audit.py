@@ -87,7 +87,9 @@ def _facts(audit: Audit) -> dict[str, str]:
     t, models, who = audit.judged.tally, audit.models, audit.adversary
     fit = len(audit.judged.fit_models)
     pairs = "" if audit.pairs_per_model == 1 else f", {audit.judged.pairs_per_model} pairs each"
-    if audit.judged.same_models:
+    if audit.judged.same_data:
+        chose = ", which also picked the threshold"
+    elif audit.judged.same_models:
         chose = f", {len(audit.judged.fit)} other pairs of these models used to pick the threshold"
     else:
         chose = f", {fit} used to pick the threshold" if fit else ""

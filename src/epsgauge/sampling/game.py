@@ -53,7 +53,7 @@ class Sampled:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        apart = f"{self.drawn} samples drawn, {self.apart} of them to learn the region and its threshold"
+        apart = f"{self.drawn} samples drawn, {self.apart} of them only to learn from"
         replayed = () if self.sensitivity is None else (f"sensitivity: {self.sensitivity}",)
         return (apart, self.pair, *replayed, f"seed {self.seed}: {self.seeded}")
 
