@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 GAMES, MOST, FIRST = 3, 5000, 20
+HOPE = 1000  # observations after which a test that has gained nothing is given up
 
 
 def figure(row: Any, *, samples: int, level: float) -> str:
@@ -32,7 +33,7 @@ def figure(row: Any, *, samples: int, level: float) -> str:
             while at < n and not test.wealth >= 1 / (1 - level):
                 test.step(one[at], other[at])
                 at += 1
-                if math.isnan(test.wealth) or (at == 1000 and test.wealth < 1):
+                if math.isnan(test.wealth) or (at == HOPE and test.wealth <= 1):
                     break  # it does not grow
         taken.append(2 * at if test.wealth >= 1 / (1 - level) else math.inf)
     return " | ".join(f"{t:,.0f}" if math.isfinite(t) else "not refuted" for t in taken)

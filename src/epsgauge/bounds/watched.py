@@ -64,13 +64,6 @@ def watched_lower_bound(seen: Watched, *, delta: float, level: float) -> float:
     return steps * STEP
 
 
-def refuted_now(seen: Watched, *, eps: float, delta: float, level: float) -> bool:
-    """Whether the last model refutes the first ε of the grid above this one: a quick look between two bounds."""
-    last = slice(len(seen) - 1, len(seen))
-    ratio = log_ratio(seen, (math.floor(eps / STEP) + 1) * STEP, delta, last)
-    return bool((ratio >= -math.log(1.0 - level) + TIE).any())
-
-
 def log_ratio(seen: Watched, eps: float, delta: float, moments: slice) -> Floats:
     """log of the likelihood ratio after each of these models, less what δ may have added to its mean so far."""
     q, shapes = float(special.expit(eps)), seen.end
