@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from epsgauge.bounds.anytime import anytime_interval, anytime_lower_bound
@@ -119,7 +121,7 @@ class AnytimeOfCoins(InOrder):
         "covers with at least the level at every moment, however often you look; surer guesses weigh more, and the "
         "weights are learned along the way"
     )
-    assumptions = (MODELS_INDEPENDENT, FAIR_BITS, RULE_FIXED, DELTA_FIXED)
+    assumptions: ClassVar[tuple[str, ...]] = (MODELS_INDEPENDENT, FAIR_BITS, RULE_FIXED, DELTA_FIXED)
     remark = "Anytime looks at all scores, whatever the rule."
 
     def rests_on(self, evidence: Evidence) -> Tallied:
