@@ -128,7 +128,7 @@ class Call:
             given = {**self._given(rng), **({"size": 1} if self.takes_size else {})}
             for left in reversed(range(TRIES)):
                 try:
-                    self.function(own(data), **given)
+                    Outputs.of([self.function(own(data), **given)])
                     return
                 except (Exception, SystemExit):
                     if not left:
@@ -140,8 +140,8 @@ class Call:
         if self.takes_size and _alike(first):
             raise InvalidInput(
                 "a mechanism that takes size must return independent outputs, but those of one call are equal far more "
-                f"often than those of different calls on d{bit}: they share noise. Draw noise for each output, such as "
-                "rng.laplace(0, 1, size), or leave out size, and it is called once per sample."
+                f"often than those of different calls on d{bit}: they share noise or a state. Draw noise for each "
+                "output, such as rng.laplace(0, 1, size), or leave out size: then it is called once per sample."
             )
         return bool(np.array_equal(first, second))
 
@@ -160,8 +160,8 @@ class Call:
 def _check_data(data: Any, name: str) -> None:
     if isinstance(data, Iterator):
         raise InvalidInput(
-            f"{name} must be data that every call can read anew, such as a list or an array, but got a "
-            f"{type(data).__name__}, which can be read only once. Use list({name})."
+            f"{name} must be data that every call can read anew, such as a list or an array, but got "
+            f"an object of type {type(data).__name__}, which can be read only once. Use list({name})."
         )
 
 

@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 
-FIXED = (int, float, str, bytes, np.number, np.bool_, type(None))
+NUMBERS = np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"
+FIXED = frozenset({bool, int, float, complex, str, bytes, type(None), *(np.dtype(code).type for code in NUMBERS)})
 
 
 def own(value: Any) -> Any:
     """A copy; what cannot be changed, or cannot be copied, is given as it is."""
-    if isinstance(value, FIXED):
+    kind = type(value)
+    if kind in FIXED:
         return value
-    if type(value) is np.ndarray and not value.dtype.hasobject:
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return value.copy()
+    if kind is list and FIXED.issuperset(map(type, value)):
         return value.copy()
     try:
         return deepcopy(value)

@@ -177,14 +177,12 @@ def _said(one: Any) -> str:
     except RecursionError:
         raise
     except Exception as error:
-        raise InvalidInput(f"{MAY_BE}, but the repr of a {type(one).__name__} failed with {error!r}.") from error
+        raise InvalidInput(f"{MAY_BE}, but the repr of {type(one).__name__} failed with {error!r}.") from error
     if isinstance(one, str | bytes) or not (isinstance(one, Iterator | Awaitable) or " at 0x" in text):
         return text
     if inspect.iscoroutine(one):
         one.close()
-    raise InvalidInput(
-        f"{MAY_BE}, but got a {type(one).__name__}, of which nothing can be seen. Return the values that it holds."
-    )
+    raise InvalidInput(f"{MAY_BE}, but got an object of type {type(one).__name__}. Return the values that it holds.")
 
 
 @lru_cache(maxsize=65_536)
