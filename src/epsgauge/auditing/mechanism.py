@@ -157,6 +157,7 @@ def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, ev
         seeded=game.call.seeded,
         command=command_of(game, using.settings, claim.claim),
         sensitivity=None if found is None else f"{found.result}. {found.sentence}",
+        cautions=game.cautions(played.pair),
     )
     return Case(game.title, using, evidence, 1, claim, Models(n, n, 0), lost, who=who, sampled=sampled, broken=broken)
 

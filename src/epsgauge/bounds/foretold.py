@@ -79,19 +79,19 @@ class Wealth:
 
     def add(self, log_odds: Floats, bits: Ints, ends: Ints) -> Floats:
         """The log of the wealth at each look at these samples, the next ones; the last look is at all of them."""
-        grown, guess = math.exp(self.eps), log_odds > 0
+        guess, sure, shrunk = log_odds > 0, np.abs(log_odds), math.exp(-self.eps)
         right = guess == (bits == 1)[:, None]
-        # (p − q)/q, for the chance p of the guess by the forecast and q = e^ε/(1 + e^ε): what grows wealth fastest.
-        best = np.maximum((1.0 + math.exp(-self.eps)) / (1.0 + np.exp(-np.abs(log_odds))) - 1.0, 0.0)
+        # What a wrong guess costs: e^ε (p − q)/q, for the chance p of the guess by the forecast and q = e^ε/(1 + e^ε),
+        # grows wealth fastest. A right guess wins e^−ε times as much.
+        best = -np.expm1(np.minimum(self.eps - sure, 0.0)) / (1.0 + np.exp(-sure))
         out, starts = np.full(len(ends), -np.inf), np.append(0, ends[:-1])
         for at, stake in enumerate(self.stakes):
-            most = stake.cap / grown
-            bet = np.minimum(stake.fraction * best, most)
+            bet = np.minimum(stake.fraction * best, stake.cap)
             if stake.n_sides == 1:
                 bet = np.where(guess == stake.ones, bet, 0.0)
-            paid = math.log1p(self.delta * most * stake.n_sides / 2)
+            paid = math.log1p(self.delta * stake.cap * shrunk * stake.n_sides / 2)
             with np.errstate(divide="ignore"):
-                gained = np.log1p(np.where(right, bet, np.maximum(-grown * bet, -1.0))) - paid
+                gained = np.log1p(np.where(right, shrunk * bet, -bet)) - paid
             logs = self.logs[at] + np.cumsum(np.add.reduceat(gained, starts, axis=0), axis=0)
             self.logs[at] = logs[-1]
             out = np.logaddexp(out, np.logaddexp.reduce(logs, axis=1))

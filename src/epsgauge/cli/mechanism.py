@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -77,24 +79,25 @@ def mechanism(
     from epsgauge.sampling.game import MechanismGame
     from epsgauge.sampling.regions import REGIONS
 
-    search_in(Path.cwd())  # where Python looks for the modules of a script
-    game = MechanismGame(
-        _loaded(function, "the mechanism"),
-        None if d0 is None else _data(d0, "--d0"),
-        None if d1 is None else _data(d1, "--d1"),
-        pairs=_pairs(pairs),
-        n_samples=samples,
-        until=until,  # type: ignore[arg-type]  # it is checked there
-        adjacency=adjacency,  # type: ignore[arg-type]
-        seed=seed,
-        sensitivity=sensitivity,
-        norm=norm,  # type: ignore[arg-type]
-        regions=tuple(REGIONS) if regions is None else tuple(name.strip() for name in regions.split(",")),
-        name=function,
-    )
-    settings = given_settings({**options, "claimed_eps": eps, "claimed_mu": mu})
-    claimed = {} if curve is None else {"claimed_curve": _curve(curve)}
-    found = audit(game, **settings, **claimed)
+    with redirect_stdout(sys.stderr):  # what the mechanism prints is no part of the answer
+        search_in(Path.cwd())  # where Python looks for the modules of a script
+        game = MechanismGame(
+            _loaded(function, "the mechanism"),
+            None if d0 is None else _data(d0, "--d0"),
+            None if d1 is None else _data(d1, "--d1"),
+            pairs=_pairs(pairs),
+            n_samples=samples,
+            until=until,  # type: ignore[arg-type]  # it is checked there
+            adjacency=adjacency,  # type: ignore[arg-type]
+            seed=seed,
+            sensitivity=sensitivity,
+            norm=norm,  # type: ignore[arg-type]
+            regions=tuple(REGIONS) if regions is None else tuple(name.strip() for name in regions.split(",")),
+            name=function,
+        )
+        settings = given_settings({**options, "claimed_eps": eps, "claimed_mu": mu})
+        claimed = {} if curve is None else {"claimed_curve": _curve(curve)}
+        found = audit(game, **settings, **claimed)
     if report is not None:
         from epsgauge.reporting.report import report as write
 

@@ -19,7 +19,7 @@ from epsgauge.mechanisms.curves import Curve
 from epsgauge.references import nearest
 from epsgauge.sampling.calls import Call
 from epsgauge.sampling.learning import Learned, OnTheWay, Sample, learn, table
-from epsgauge.sampling.neighbours import Pair, pairs_of
+from epsgauge.sampling.neighbours import Pair, lengths, pairs_of
 from epsgauge.sampling.outputs import Outputs
 from epsgauge.sampling.regions import REGIONS
 from epsgauge.scores.table import Scores
@@ -50,6 +50,7 @@ class Sampled:
     seeded: str
     command: str  # that plays it again
     sensitivity: str | None = None  # what replayed noise shows of it, in words
+    cautions: tuple[str, ...] = ()  # of the pair, and of how the mechanism had to be called
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -60,8 +61,9 @@ class Sampled:
     @property
     def warnings(self) -> tuple[str, ...]:
         if not self.raised:
-            return ()
+            return self.cautions
         return (
+            *self.cautions,
             f"The mechanism raised an error instead of returning in {self.raised} of {self.drawn} samples. That "
             "counts as an output, because whoever uses the mechanism sees it.",
         )
@@ -126,11 +128,6 @@ class MechanismGame:
             raise InvalidInput(f"regions must be some of {', '.join(REGIONS)}, but got none.")
         if self.sensitivity is not None:
             checks.positive("sensitivity", self.sensitivity)
-            if not self.call.takes_rng:
-                raise InvalidInput(
-                    "a stated sensitivity is tested by replaying noise, which needs a mechanism that takes rng, but "
-                    f"{self.title} does not. Let it draw from rng, or leave out sensitivity."
-                )
         if self.norm not in (1, 2):
             raise InvalidInput(f"norm must be 1 or 2, but got {self.norm!r}.")
         given = [self.d0 is not None, self.d1 is not None]
@@ -140,12 +137,17 @@ class MechanismGame:
             )
         if self.pairs is not None and any(given):
             raise InvalidInput("d0 and d1 are given, and pairs to search too. Leave out one of both.")
-        for pair in self.all_pairs:
-            self.call.check(pair, self._seed(0))
+        if not (self.call.takes_rng and self.call.repeats) and self.sensitivity is not None:
+            does = "returns other outputs with the same rng" if self.call.takes_rng else "does not"
+            raise InvalidInput(
+                "a stated sensitivity is tested by replaying noise, which needs a mechanism that takes rng, but "
+                f"{self.title} {does}. Let it draw from rng, or leave out sensitivity."
+            )
 
     @cached_property
     def call(self) -> Call:
-        return Call.of(self.mechanism)
+        """How the mechanism is called, after it was tried on all data sets."""
+        return Call.of(self.mechanism).tried(self.all_pairs, self._seed(0))
 
     @cached_property
     def all_pairs(self) -> list[Pair]:
@@ -162,6 +164,11 @@ class MechanismGame:
         """The name that a report shows."""
         return self.name or str(getattr(self.mechanism, "__name__", type(self.mechanism).__name__))
 
+    def cautions(self, pair: int) -> tuple[str, ...]:
+        """What must be said of a pair, and of how the mechanism had to be called."""
+        answers = isinstance(self.pairs, str) and self.pairs.startswith("answers:")
+        return (*(() if answers else lengths(self.all_pairs[pair], self.adjacency)), *self.call.cautions)
+
     def draw(self, n: int, *, part: Sequence[int], pair: int = 0) -> Sample:
         """So many samples, each with a coin of its own; `part` says which, so that parts are independent."""
         bits: Ints = np.random.default_rng(self._seed(1, *part)).integers(0, 2, n)
@@ -174,12 +181,12 @@ class MechanismGame:
 
     def play(self, aim: Curve) -> Played:
         """Learn on one part of the samples what breaks the claim most, and score the other."""
-        pair, n_searched = self._best_pair(aim)
+        pair, n_searched, n_raised = self._best_pair(aim)
         n_apart, n_choosing = min(self.n_samples // 4, MOST_APART), min(self.n_samples // 4, MOST_CHOOSING)
         apart, choosing = (self.draw(n, part=(part,), pair=pair) for part, n in ((1, n_apart), (2, n_choosing)))
         learned = self._learned(apart, choosing, aim)
         n, bits, score = self.n_samples - n_apart - n_choosing, list[Any](), list[Any]()
-        n_raised = apart.outputs.n_raised + choosing.outputs.n_raised
+        n_raised += apart.outputs.n_raised + choosing.outputs.n_raised
         for at, start in enumerate(range(0, n, AT_ONCE)):
             judged = self.draw(min(AT_ONCE, n - start), part=(3, at), pair=pair)
             bits.append(judged.bits)
@@ -194,7 +201,7 @@ class MechanismGame:
 
         Of a claim with several points, more samples are drawn first, and choose one.
         """
-        pair, n_searched = self._best_pair(aim)
+        pair, n_searched, n_raised = self._best_pair(aim)
         several = len(aim) > 1
         n = int(np.clip(self.n_samples // 10, FIRST, MOST_APART)) if several else FIRST
         first = self.draw(n, part=(1,), pair=pair)
@@ -202,7 +209,7 @@ class MechanismGame:
         claimed = float(aim.eps[point]) if several else aim.middle
         way = OnTheWay(first, self.regions, self.seed, claimed)
         bits, odds, batch = list[Any](), list[Any](), 0
-        n_raised = first.outputs.n_raised
+        n_raised += first.outputs.n_raised
         while n < self.n_samples:
             wanted = max(BATCH, int(SHARE * n))
             new = self.draw(min(wanted, self.n_samples - n), part=(3, batch), pair=pair)
@@ -214,16 +221,17 @@ class MechanismGame:
             scores = table(foretold.bits, foretold.log_odds[:, 0], self.adjacency)
             yield Played(scores, claimed, way.best, pair, point, n + n_searched, n_raised, foretold)
 
-    def _best_pair(self, aim: Curve) -> tuple[int, int]:
-        """The pair that shows most on samples set apart for it, and how many these were."""
+    def _best_pair(self, aim: Curve) -> tuple[int, int, int]:
+        """The pair that shows most on samples set apart for it, how many these were, and how many were errors."""
         if len(self.all_pairs) == 1:
-            return 0, 0
+            return 0, 0, 0
         n = int(np.clip(self.n_samples // (4 * len(self.all_pairs)), 500, 10_000))
-        seen = []
+        seen, n_raised = [], 0
         for at in range(len(self.all_pairs)):
             apart, choosing = (self.draw(n, part=(0, at, half), pair=at) for half in (0, 1))
             seen.append(self._learned(apart, choosing, aim).seen)
-        return max(range(len(seen)), key=seen.__getitem__), 2 * n * len(seen)
+            n_raised += apart.outputs.n_raised + choosing.outputs.n_raised
+        return max(range(len(seen)), key=seen.__getitem__), 2 * n * len(seen), n_raised
 
     def _learned(self, apart: Sample, choosing: Sample, aim: Curve) -> Learned:
         return learn(apart, choosing, self.regions, aim=aim, adjacency=self.adjacency, seed=self.seed)

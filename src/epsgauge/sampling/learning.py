@@ -117,12 +117,12 @@ def _tried(scores: Scores, cuts: Floats, aim: Curve) -> Iterator[tuple[float, in
 
 def _surely(tally: Tally, eps: float, delta: float) -> Floats:
     """By how many standard errors rates are outside of R(ε, δ), on the side on which they are further out."""
-    n1, n0, grown = tally.n_positive, tally.n_negative, np.exp(eps)
+    n1, n0, shrunk = tally.n_positive, tally.n_negative, np.exp(-eps)  # e^ε itself may be beyond all floats
     sides = []
     for right, n_right, wrong, n_wrong in ((tally.tp, n1, tally.fp, n0), (tally.tn, n0, tally.fn, n1)):
         p, q = (right + 1) / (n_right + 2), (wrong + 1) / (n_wrong + 2)
-        spread = np.sqrt(p * (1 - p) / n_right + grown**2 * q * (1 - q) / n_wrong)
-        sides.append((right / n_right - grown * wrong / n_wrong - delta) / spread)
+        spread = np.sqrt(shrunk**2 * p * (1 - p) / n_right + q * (1 - q) / n_wrong)
+        sides.append((shrunk * (right / n_right - delta) - wrong / n_wrong) / spread)
     out: Floats = np.maximum(*sides)
     return out
 

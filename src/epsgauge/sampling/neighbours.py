@@ -1,12 +1,14 @@
-"""Families of neighbouring inputs for mechanisms on vectors of numbers, to be searched on samples set apart."""
+"""Neighbouring inputs of mechanisms: families that are searched on samples set apart, and whether a pair is one."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from epsgauge.adjacency import Adjacency
 from epsgauge.errors import InvalidInput
 
 Pair = tuple[Any, Any]
@@ -37,3 +39,24 @@ def pairs_of(text: str) -> list[Pair]:
     half = (np.arange(n) < (n + 1) // 2).astype(float)
     others = (ones + first, ones - first, 2 * first, 2 * (ones - first), 2 * half, 2 * ones, zeros)
     return [*((ones, other) for other in others), (half, ones - half)]
+
+
+def lengths(pair: Pair, adjacency: Adjacency) -> tuple[str, ...]:
+    """A caution where the lengths of both data sets are not those of neighbours."""
+    n0, n1 = (_n_records(data) for data in pair)
+    if n0 is None or n1 is None or abs(n0 - n1) == (adjacency == "add-remove"):
+        return ()
+    has = f"d0 has {n0} and d1 {n1} records, but adjacency is {adjacency}, under which"
+    if adjacency == "add-remove":
+        return (
+            f"{has} one of both has exactly one more. State substitute, or add a record to one of them. If they are "
+            "counts or answers to queries, not records, this does not matter.",
+        )
+    return (f"{has} both have as many. State add-remove, or give two data sets of the same length.",)
+
+
+def _n_records(data: Any) -> int | None:
+    try:
+        return None if isinstance(data, str | bytes | Mapping) else len(data)
+    except TypeError:
+        return None

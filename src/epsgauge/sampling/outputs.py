@@ -6,8 +6,11 @@ An output is flattened into places. Each place has a number, or none, and a key 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -21,6 +24,12 @@ Keys = NDArray[np.uint64]
 
 MOST_PLACES = 4096
 NOTHING = np.uint64(0x9E3779B97F4A7C15)  # the key of a place that an output does not have
+WHOLE = 2.0**53  # from here on, floats do not hold every whole number
+NUMBERS = (bool, int, float, np.number, np.bool_, Fraction, Decimal)
+MAY_BE = (
+    "an output must be a number, a text, None, an array, or a list, tuple, set or dict of these, or an object whose "
+    "repr shows what it holds"
+)
 MIX = np.uint64(0x100000001B3)
 
 
@@ -45,22 +54,36 @@ class Outputs:
         array = _numeric(found)
         if array is not None:
             return cls._of_numbers(array)
-        rows = [list(_flat(one)) for one in found]
-        width = max((len(row) for row in rows), default=0)
+        try:
+            rows = [list(_flat(one)) for one in found]
+        except RecursionError:
+            raise InvalidInput(
+                "an output must hold a fixed number of values, but one holds itself or is nested too deeply. Return "
+                "its values as a flat list."
+            ) from None
+        width = max([1, *map(len, rows)])
         _check(width)
         numbers, keys = np.full((len(rows), width), np.nan), np.full((len(rows), width), NOTHING)
         for at, row in enumerate(rows):
             for place, (number, key) in enumerate(row):
                 numbers[at, place], keys[at, place] = number, key
-        is_number = ~np.isnan(numbers)
-        keys[is_number] = _bits(numbers)[is_number]
+        is_plain = ~np.isnan(numbers) & (keys == NOTHING)
+        keys[is_plain] = _bits(numbers)[is_plain]
         return cls(numbers, keys, sum(isinstance(one, Raised) for one in found))
 
     @classmethod
-    def _of_numbers(cls, array: Floats) -> Outputs:
-        numbers = array.reshape(len(array), -1) if array.size else array.reshape(len(array), 0)
-        _check(numbers.shape[1])
-        return cls(numbers, _bits(numbers))
+    def _of_numbers(cls, array: NDArray[Any]) -> Outputs:
+        if not array.size:
+            return cls(np.full((len(array), 1), np.nan), np.full((len(array), 1), NOTHING))
+        flat = array.reshape(len(array), -1)
+        _check(flat.shape[1])
+        numbers = flat.astype(np.float64)
+        keys = _bits(numbers)
+        if array.dtype.kind in "iu":
+            large = np.abs(numbers) >= WHOLE
+            exact = np.array([_number(one)[1] for one in flat[large].tolist()], np.uint64)
+            keys[large] = np.where(exact == NOTHING, keys[large], exact)
+        return cls(numbers, keys)
 
     @classmethod
     def joined(cls, parts: Sequence[Outputs]) -> Outputs:
@@ -99,43 +122,67 @@ class Outputs:
         return Outputs(self.numbers[rows], self.keys[rows], 0)
 
 
-def _numeric(found: Any) -> Floats | None:
-    """As an array of numbers, if that is what all outputs are."""
+def _numeric(found: Any) -> NDArray[Any] | None:
+    """As an array of numbers, if that is what all outputs are and none of them loses digits by it."""
     try:
         array = found if isinstance(found, np.ndarray) else np.array(found)
-    except ValueError:  # of different lengths
+    except Exception:  # of different lengths, or of a library that will not have it
         return None
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         return None
-    return array.astype(np.float64)
+    mixed = array is not found and array.dtype.kind == "f"  # whole numbers may have been among them
+    return None if mixed and np.any(np.isfinite(array) & (np.abs(array) >= WHOLE)) else array
 
 
 def _flat(one: Any) -> Iterator[tuple[float, Any]]:
     """Number and key of each place of one output."""
-    if isinstance(one, bool | int | float | np.number | np.bool_) and not isinstance(one, complex | np.complexfloating):
+    if isinstance(one, NUMBERS) and not isinstance(one, np.complexfloating):
         yield _number(one)
     elif isinstance(one, np.ndarray):
         for inner in one.ravel():
             yield from _flat(inner)
     elif isinstance(one, Mapping):
-        for name in sorted(one, key=str):
-            yield np.nan, _of_text(f"key {name}")
+        for name in sorted(one, key=_said):
+            yield np.nan, _of_text(f"key {_said(name)}")
             yield from _flat(one[name])
     elif isinstance(one, list | tuple):
         for inner in one:
             yield from _flat(inner)
+    elif isinstance(one, Set):
+        yield from _flat(sorted(one, key=_said))
     elif hasattr(one, "tolist") and not isinstance(one, np.generic):  # of other array libraries
         yield from _flat(one.tolist())
     else:
-        yield np.nan, _of_text(f"{type(one).__name__} {one!r}")
+        yield np.nan, _of_text(f"{type(one).__name__} {_said(one)}")
 
 
 def _number(one: Any) -> tuple[float, Any]:
+    """Its float, and a key of its own if that is not all of it."""
+    exact = one.item() if isinstance(one, np.generic) else one
     try:
-        value = float(one)
-    except OverflowError:  # of a whole number
-        value = np.inf if one > 0 else -np.inf
-    return (value, NOTHING) if value == value else (np.nan, _of_text("nan"))
+        value = float(exact)
+    except OverflowError:
+        value = np.inf if exact > 0 else -np.inf
+    except (TypeError, ValueError):  # of a span of time, or a NaN that signals
+        return np.nan, _of_text(f"{type(exact).__name__} {_said(exact)}")
+    if value != value:
+        return np.nan, _of_text("nan")
+    return value, NOTHING if value == exact else _of_text(f"{type(exact).__name__} {_said(exact)}")
+
+
+def _said(one: Any) -> str:
+    """What anybody sees of it; refuses what shows only where it is in memory, or that it was not read."""
+    try:
+        text = f"{one:x}" if isinstance(one, int) else repr(one)
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"{MAY_BE}, but the repr of {type(one).__name__} failed with {error!r}.") from error
+    if isinstance(one, str | bytes) or not (isinstance(one, Iterator | Awaitable) or " at 0x" in text):
+        return text
+    if inspect.iscoroutine(one):
+        one.close()
+    raise InvalidInput(f"{MAY_BE}, but got an object of type {type(one).__name__}. Return the values that it holds.")
 
 
 @lru_cache(maxsize=65_536)
