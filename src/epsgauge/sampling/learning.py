@@ -20,9 +20,9 @@ from epsgauge.stats.tally import Tally
 
 # Of the interval whose lower end a region and its threshold are to maximise: the best of many must not be luck.
 STRICT = 0.999
-# Standard errors by which a claim looks broken. From SURE on, which the best of some thousand places hardly has by
-# luck, the place where it looks most so is chosen, and from CERTAIN on the one with the highest ε.
-SURE, CERTAIN = 4.0, 10.0
+# Standard errors by which a claim looks broken. From SURE on, which the best of some thousand places has by luck in at
+# most 2 % of games, the place where it looks most so is chosen, and from CERTAIN on the one with the highest ε.
+SURE, CERTAIN = 4.5, 10.0
 THRESHOLDS = 400  # that are tried
 GROWTH = 1.5  # what is learned on the way is learned anew once there are so many times more samples
 MOST = 30_000  # samples that are learned from
