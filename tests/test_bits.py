@@ -12,7 +12,7 @@ from tiny_runs import pairs_plan, played, responses
 
 import epsgauge as eg
 from epsgauge.auditing import audit as module
-from epsgauge.methods.coins import UNFAIR, unfair
+from epsgauge.methods.coins import UNFAIR, repeated, too_even, too_uneven, unfair
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Facts, left
 from epsgauge.methods.table import default_method
@@ -120,10 +120,64 @@ def test_coins_are_doubted_at_most_once_in_ten_thousand_tables():
     n = 200
     ones = np.arange(n + 1)
     models, rows = np.arange(n), np.arange(n)
-    doubted = [unfair(models, (rows < k).astype(np.int64), 0, 0) is not None for k in ones]
+    why = [unfair(models, 0 * rows, (rows < k).astype(np.int64), 0, 0) for k in ones]
     chance = stats.binom.pmf(ones, n, 0.5)
-    assert UNFAIR / 20 < chance[doubted].sum() <= UNFAIR / 2
-    assert unfair(models, (rows < 130).astype(np.int64), 0, 0) == "it needs bits that are coins, but 130 of 200 are 1"
+    assert UNFAIR / 20 < chance[[said is not None for said in why]].sum() <= UNFAIR / 2
+    assert why[130] == "it needs bits that are coins, but 130 of 200 are 1"
+
+
+def grid(bits):
+    """The columns model, pair and bit of a table with a row for each model."""
+    model, pair = np.indices(bits.shape).reshape(2, -1)
+    return model, pair, bits.ravel()
+
+
+def test_each_doubt_is_as_rare_as_it_says():
+    """By enumeration of all 512 tables of three models with three pairs each."""
+    tables = (np.arange(512)[:, None] >> np.arange(9) & 1).reshape(-1, 3, 3)
+    found = [np.array([repeated(*grid(bits)) for bits in tables])]
+    for axis in (1, 2):
+        sums, of = np.unique(tables.sum(axis), axis=0, return_inverse=True)
+        coins = np.full(sums.shape[1], tables.shape[axis])
+        found += [np.array([doubt(ones, coins) for ones in sums])[of.ravel()] for doubt in (too_even, too_uneven)]
+    for chance in found:
+        assert chance.min() < 0.8
+        assert all(np.mean(chance <= t) <= t + 1e-12 for t in np.unique(chance))
+
+
+def test_bits_that_repeat_between_models_are_no_coins():
+    rng = np.random.default_rng(0)
+    one, other = rng.permuted(np.tile(np.arange(60) < 27, (2, 1)), axis=1).astype(int)  # the number is not in doubt
+    some, few = rng.integers(0, 2, (20, 60)), rng.integers(0, 2, (20, 10))
+    doubted = {
+        "agree in the bits of a pair": [np.tile(one, (20, 1)), np.tile(one[:10], (20, 1)), np.stack([one, one])],
+        "differ in the bits of a pair": [np.concatenate([few, 1 - few]), np.stack([one, 1 - one])],
+        "the same bits, or opposite ones": [
+            np.concatenate([some, some[:1]]),
+            np.concatenate([some, 1 - some[:1]]),
+            np.stack([one, one, other, 1 - other]),
+        ],
+        "mostly ones and others mostly zeros": [np.repeat(rng.integers(0, 2, (40, 1)), 6, axis=1)],
+    }
+    for said, tables in doubted.items():
+        assert all(said in unfair(*grid(bits), 0, 0) for bits in tables)
+    assert not any(unfair(*grid(rng.integers(0, 2, shape)), 0, 0) for shape in ((20, 60), (200, 3), (2, 500), (500, 1)))
+
+
+def test_memberships_that_are_the_same_in_all_models_prove_nothing():
+    """Scores know the points and nothing of the models, so that ε = 0."""
+    rng = np.random.default_rng(1)
+    bits, score = np.tile(rng.integers(0, 2, 60), 20), np.tile(rng.normal(size=60), 20)
+    a = eg.audit(table(bits, score, 60, bits="coins"), **GIVEN)
+    assert a.verdict.promise == "estimate"
+    assert "in the bits of a pair more often than coins do" in a.verdict.sentence
+
+
+def test_the_check_of_coins_takes_little_time_for_many_models():
+    """It would take minutes and gigabytes to compare every two of them bit by bit."""
+    rng = np.random.default_rng(0)
+    for shape in ((100_000, 1), (20_000, 40), (1000, 100)):
+        assert unfair(*grid(rng.integers(0, 2, shape)), 0, 0) is None
 
 
 # In files

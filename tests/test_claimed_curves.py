@@ -86,6 +86,7 @@ def test_points_of_a_curve_are_on_it(tmp_path):
         ([], "must have 1 to 10000 points"),
         ([(1, 2)], "delta must be"),
         ([(1, 1)], "promises nothing"),
+        ([(1, 0.1), (2, 0.2)], "must fall as ε grows"),
         (3, 'must be such as "gaussian:1"'),
         (lambda eps: eps, "must fall as ε grows"),
         (lambda eps: float("nan"), "must give δ of at least 0"),
@@ -97,11 +98,28 @@ def test_curves_that_are_none_are_refused_in_one_sentence(given, said):
         Curve.of(given)
 
 
-@pytest.mark.parametrize("text", ["a,b\n1,2\n", "eps,delta\n1,x\n", "eps,delta\n1\n"])
-def test_tables_that_are_none_are_refused(tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "must have one column eps and one delta"),
+        ("eps,delta,eps\n1,0.1,9\n", "must have one column eps and one delta"),
+        ("eps,delta\n1,x\n", r"must have numbers, but line 2 has eps = '1' and delta = 'x'\. Write"),
+        ("eps,delta\n1\n", "must have numbers"),
+        ("eps,delta\n1,0,0,1\n", r"has 4 instead of 2\. Write decimals with a point"),
+        ("eps,delta\n1,0.1,7\n", "has 3 instead of 2"),
+        ("eps,delta\n2.0,0.3\n1.0,0.1\n", "must fall as ε grows, but it is 0.1 at ε = 1 and 0.3 at ε = 2"),
+        ("eps,delta\n1,0.2\n2,0.05\n1,0.1\n", "it is 0.1 at ε = 1 and 0.2 at ε = 1"),
+    ],
+)
+def test_tables_that_are_none_are_refused(tmp_path, text, said):
     (tmp_path / "c.csv").write_text(text)
-    with pytest.raises(InvalidInput, match=r"must have (columns|numbers)"):
+    with pytest.raises(InvalidInput, match=said):
         Curve.of(str(tmp_path / "c.csv"))
+
+
+def test_points_of_a_table_come_in_any_order_and_with_other_columns(tmp_path):
+    (tmp_path / "c.csv").write_text("eps,delta,by\n1,0.1,us\n0.5,0.2,us\n1,0.1,them\n")
+    assert Curve.of(str(tmp_path / "c.csv")).eps.tolist() == [1.0, 0.5, 1.0]
 
 
 # Which point is judged
@@ -174,6 +192,11 @@ def test_until_a_point_of_the_curve_is_refuted():
 def test_a_curve_is_all_of_the_claim(more, said):
     with pytest.raises(InvalidInput, match=said):
         eg.audit(MechanismGame(response, 0, 1, n_samples=400), claimed_curve="laplace:1", **more)
+
+
+def test_no_curve_is_none():
+    found = eg.audit(MechanismGame(response, 0, 1, n_samples=400, regions=("events",)), claimed_curve=None)
+    assert found.verdict.kind == "no claim"
 
 
 def test_the_command_takes_a_curve(tmp_path, monkeypatch):

@@ -1,10 +1,13 @@
 """Audits of any randomised mechanism: what is learned, what is judged, and that the bounds keep their level."""
 
+import importlib
 import itertools
 import json
 import math
 import random
 import re
+import shlex
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -499,12 +502,24 @@ def vector(data, rng):
     return np.asarray(data, float) + rng.laplace(0, 1, 3)
 
 
+def far_from_zero(data, rng, size):
+    """Seconds since 1970: floats there are 1e-7 apart."""
+    return 1e9 + data + np.round(rng.laplace(0, 2, size))
+
+
+def in_32_bits(data, rng, size):
+    return np.float32(1e4) + np.float32(data) + np.round(rng.laplace(0, 2, size)).astype(np.float32)
+
+
 @pytest.mark.parametrize(
     ("mechanism", "d0", "d1", "norm", "stated", "result"),
     [
         (laplace, 0.0, 1.0, 1, 1.0, "consistent"),
         (laplace, 0.0, 1.001, 1, 1.0, "refuted"),
         (on_grid, 0.0, 1.0, 1, 1.0, "consistent"),
+        (far_from_zero, 0.0, 0.7, 1, 0.7, "consistent"),
+        (far_from_zero, 0.0, 0.71, 1, 0.7, "refuted"),
+        (in_32_bits, 0.0, 0.7, 1, 0.7, "consistent"),
         (vector, [0, 0, 0], [1, 1, 0], 2, 1.5, "consistent"),
         (vector, [0, 0, 0], [1, 1, 0], 1, 1.5, "refuted"),
         (lambda data, rng: data * rng.laplace(), 1.0, 2.0, 1, 1.0, "not tested"),
@@ -514,6 +529,11 @@ def vector(data, rng):
 def test_the_same_noise_shows_how_far_data_sets_are_apart(mechanism, d0, d1, norm, stated, result):
     found = sensitivity(MechanismGame(mechanism, d0, d1, sensitivity=stated, norm=norm))
     assert found.result == result
+
+
+def test_what_is_refuted_is_shown_with_the_digits_that_refute_it():
+    found = sensitivity(MechanismGame(laplace, 0.0, 0.7000001, sensitivity=0.7))
+    assert (found.result, "are 0.7000001 apart in norm 1, where 0.7 is stated" in found.sentence) == ("refuted", True)
 
 
 def test_a_sensitivity_that_is_refuted_leaves_the_claim_without_support():
@@ -567,9 +587,93 @@ def test_the_command_judges_a_function(beside):
 
 
 def _words(command):
-    import shlex
-
     return shlex.split(command)[1:]
+
+
+OWN_GAMES = """
+import functools
+import numpy as np
+def keep(data, rng, size):
+    return np.where(rng.random(size) < 0.75, np.sum(data), 1 - np.sum(data))
+class Kept:
+    def __call__(self, data, rng, size):
+        return keep(data, rng, size)
+kept = Kept()
+nameless, part = lambda data, rng, size: keep(data, rng, size), functools.partial(keep)
+zeros, ones = np.zeros(1), np.ones(1)
+curve = [(0.1, 0.5), (0.5, 0.2)]
+def curve_of(eps):
+    return max(0.0, 0.5 - eps)
+"""
+EXACT = math.log(3) / 2  # keep has ε = log 3
+
+
+@pytest.mark.parametrize(
+    ("function", "of_game", "settings"),
+    [
+        ("keep", {}, {"claimed_eps": EXACT, "claimed_adjacency": "add-remove"}),
+        ("keep", {"adjacency": "add-remove", "seed": 3}, {"claimed_eps": 0.9, "verdict_level": 0.6}),
+        ("keep", {"d0": -1, "d1": 1.5}, {"claimed_eps": 1, "claimed_delta": 1 - 1e-12, "level": 0.8}),
+        ("keep", {"d0": [0.0, 0]}, {"delta": 0.1, "verdict_method": "clopper-pearson"}),
+        ("keep", {"sensitivity": 1 / 3, "norm": 2}, {"claimed_mu": 0.7, "delta": 1e-3, "claimed_eps": None}),
+        ("keep", {"until": "violation"}, {"claimed_curve": "gaussian:0.5"}),
+        ("keep", {"d0": "zeros", "d1": "ones"}, {"claimed_curve": "curve"}),
+        ("kept", {"name": "own_games:kept"}, {"claimed_curve": "curve_of"}),
+        ("keep", {"pairs": "records:1", "d0": None, "d1": None}, {"claimed_eps": np.float64(0.1)}),
+    ],
+)
+def test_the_command_plays_the_same_game_again(own_games, function, of_game, settings):
+    game, settings = own_games(function, of_game), _looked_up(settings)
+    found = eg.audit(game, **settings)
+    again = json.loads(ask(*_words(found.sampled.command), "--json"))
+    first = found.to_json()
+    for key in ("kind", "bound", "level", "delta", "method"):
+        assert again["verdict"][key] == first["verdict"][key]
+    claims = [{k: v for k, v in (one["claim"] or {}).items() if k not in ("curve", "note")} for one in (again, first)]
+    assert claims[0] == claims[1]
+    assert again["sampled"]["command"] == found.sampled.command
+
+
+@pytest.mark.parametrize(
+    ("function", "of_game", "settings", "said"),
+    [
+        ("nameless", {}, {"claimed_eps": 0.1 + 0.2}, "MechanismGame(mechanism, d0=0, d1=1, n_samples=300"),
+        ("part", {}, {"claimed_curve": lambda eps: max(0.0, 0.3 - eps)}, "claimed_curve=claimed_curve)"),
+        ("keep", {"d0": (0,), "d1": np.ones(1)}, {"claimed_eps": 1.0}, "MechanismGame(keep, d0=(0,), d1=d1,"),
+        ("keep", {}, {"claimed_eps": 1, "claimed_delta": 0.05, "delta": 0.0}, "claimed_delta=0.05, delta=0.0)"),
+        ("keep", {}, {"claimed_curve": [(0.5, 0.1)]}, "claimed_curve=[(0.5, 0.1)])"),
+    ],
+)
+def test_python_plays_the_same_game_again_where_words_cannot(own_games, function, of_game, settings, said):
+    game = own_games(function, of_game)
+    found = eg.audit(game, **settings)
+    code = found.sampled.command
+    assert said in code
+    own = {"eg": eg, "mechanism": game.mechanism, "keep": game.mechanism, "d1": game.d1} | settings
+    again = eval(code, own)
+    assert (again.verdict.kind, again.verdict.bound) == (found.verdict.kind, found.verdict.bound)
+    assert (again.verdict.claim, again.verdict.level) == (found.verdict.claim, found.verdict.level)
+
+
+@pytest.fixture
+def own_games(tmp_path, monkeypatch):
+    """Games of functions and data in a module beside the command."""
+    (tmp_path / "own_games.py").write_text(OWN_GAMES)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def game(function, given):
+        values = {"d0": 0, "d1": 1, "n_samples": 300, "regions": ("events",)} | _looked_up(given)
+        return MechanismGame(getattr(importlib.import_module("own_games"), function), **values)
+
+    yield game
+    sys.modules.pop("own_games", None)
+
+
+def _looked_up(given):
+    """With what the module has in place of its names."""
+    held = vars(importlib.import_module("own_games"))
+    return {name: held.get(value, value) if isinstance(value, str) else value for name, value in given.items()}
 
 
 def test_the_command_refuses_what_it_cannot_use(beside):

@@ -143,6 +143,9 @@ def test_the_data_dependent_one_says_what_it_is():
     assert "private data itself" in str(sure)
     with pytest.raises(eg.InvalidInput, match="a row per query and a column per class"):
         pate.data_dependent([1.0, 2.0], 1.0, delta=1e-5)
+    for bad in (-1.0, math.inf):
+        with pytest.raises(eg.InvalidInput, match="votes must be finite, 0 or more, but got"):
+            pate.data_dependent([[3.0, bad]], 1.0, delta=1e-5)
 
 
 # What one record can do

@@ -16,6 +16,16 @@ def number(value: float) -> str:
     return f"−{text}" if value < 0 else text
 
 
+def told_apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers that differ, with as many digits as show it, and three at least.
+
+    >>> told_apart(1.1, 1.0), told_apart(0.70000005, 0.7)
+    (('1.1', '1'), ('0.70000005', '0.7'))
+    """
+    texts = ((f"{one:.{digits}g}", f"{other:.{digits}g}") for digits in range(3, 18))
+    return next((both for both in texts if both[0] != both[1]), (number(one), number(other)))
+
+
 def short(value: float, digits: int = 3) -> str:
     """A few decimals, ∞ for infinity, powers of ten where decimals would show nothing."""
     if math.isinf(value):

@@ -47,6 +47,22 @@ def load(reference: str, name: str) -> Any:
     return target
 
 
+def reference_of(value: Any) -> str | None:
+    """The "module:attr" by which another process finds this very function or class; None where it has none."""
+    return named_as(f"{getattr(value, '__module__', None)}:{getattr(value, '__qualname__', None)}", value)
+
+
+def named_as(reference: str | None, value: Any) -> str | None:
+    """The reference, if it is one of this very object; what a script defines is its own process's alone."""
+    module, _, attr = str(reference).partition(":")
+    if not is_reference(reference) or module == "__main__" or module not in sys.modules:
+        return None
+    found: Any = sys.modules[module]
+    for part in attr.split("."):
+        found = getattr(found, part, None)
+    return reference if found is value else None
+
+
 def one_of(value: Any, known: Mapping[str, Any], kind: Any, name: str) -> Any:
     """An entry of a table by its name, or a user's own: the object itself, or "module:attr" of it or of its class.
 

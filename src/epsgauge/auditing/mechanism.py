@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -13,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from epsgauge.auditing.adversary import Adversary
+from epsgauge.auditing.again import again
 from epsgauge.auditing.audit import Audit, Case, Models, assemble
 from epsgauge.auditing.beforehand import check_of_scores
-from epsgauge.auditing.claim import Claim, NoClaim, Promises, promises
+from epsgauge.auditing.claim import Claim, Promises, promises
 from epsgauge.auditing.replayed import sensitivity
 from epsgauge.auditing.setup import Setup, setup_of
 from epsgauge.bounds.foretold import Wealth, first_above, wanted
@@ -37,17 +36,18 @@ ACCESS = "it sees the whole output of the mechanism"
 
 def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
     """Play a game and judge it; `changes` are settings of an audit, and `claimed_curve`."""
-    curve = changes.get("claimed_curve")
-    curve = None if curve is None else Curve.of(curve)
+    given, changes = changes, {name: value for name, value in changes.items() if name != "claimed_curve"}
+    claimed = given.get("claimed_curve")
+    curve = None if claimed is None else Curve.of(claimed)
     if curve is not None:
-        changes = _without_curve(game, changes)
+        changes = _beside_curve(game, changes)
     using = _setup(game, changes)
     claim = promises(using.settings, None, game.adjacency, trained=False)
     aim = curve or _aim(claim)
     if game.until is None:
         played = game.play(aim)
         using, claim = (using, claim) if curve is None else _at_point(game, changes, curve, played.point)
-        return assemble(_case(game, using, claim, played, _evidence(played, claim.delta)))
+        return assemble(_case(game, using, claim, played, _evidence(played, claim.delta), again(game, given)))
     if using.settings.by_mu:
         mu = f"{using.settings.claimed_mu:g}"
         raise InvalidInput(
@@ -64,7 +64,7 @@ def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
     assert isinstance(claim.claim, Claim)
     played = _until_refuted(chain([first], watched), claim.claim, claim.delta, using.settings.verdict_level)
     evidence = _evidence(played, claim.delta)
-    return assemble(_case(game, replace(using, method=Foretelling()), claim, played, evidence))
+    return assemble(_case(game, replace(using, method=Foretelling()), claim, played, evidence, again(game, given)))
 
 
 def _aim(claim: Promises) -> Curve:
@@ -76,9 +76,9 @@ def _aim(claim: Promises) -> Curve:
     return Curve.point(claim.claim.eps, claim.delta)
 
 
-def _without_curve(game: MechanismGame, changes: Mapping[str, Any]) -> dict[str, Any]:
+def _beside_curve(game: MechanismGame, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The other settings; what would state the claim again is refused."""
-    values = {name: value for name, value in changes.items() if name != "claimed_curve" and value is not None}
+    values = {name: value for name, value in changes.items() if value is not None}
     for name in ("claimed_eps", "claimed_delta", "claimed_mu", "delta"):
         if name in values:
             raise InvalidInput(f"claimed_curve states a claim of its own, but {name} is given too. Leave out one.")
@@ -137,7 +137,7 @@ def _until_refuted(watched: Iterable[Played], claim: Claim, delta: float, level:
     return played
 
 
-def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, evidence: Evidence) -> Case:
+def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, evidence: Evidence, command: str) -> Case:
     region = REGIONS[played.region]
     on_the_way = game.until is not None
     how = "learned anew on all samples before" if on_the_way else "learned on samples set apart"
@@ -155,7 +155,7 @@ def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, ev
         raised=played.n_raised,
         seed=game.seed,
         seeded=game.call.seeded,
-        command=command_of(game, using.settings, claim.claim),
+        command=command,
         sensitivity=None if found is None else f"{found.result}. {found.sentence}",
         cautions=game.cautions(played.pair),
     )
@@ -172,39 +172,3 @@ def _pair(game: MechanismGame, at: int) -> str:
 def _short(data: Any) -> str:
     text = " ".join(repr(data.tolist() if isinstance(data, np.ndarray) else data).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def command_of(game: MechanismGame, settings: AuditSettings, claim: Claim | NoClaim) -> str:
-    """What plays the game again: a command where one can say it, else Python."""
-    words = ["epsgauge", "mechanism", _reference(game.mechanism)]
-    try:
-        if isinstance(game.pairs, str):
-            words += ["--pairs", game.pairs]
-        elif game.pairs is None:
-            words += [word for name in ("d0", "d1") for word in (f"--{name}", _plain(getattr(game, name)))]
-        else:
-            raise TypeError
-    except (TypeError, ValueError):
-        return f"eg.audit({game!r})"
-    curve = claim.curve if isinstance(claim, Claim) else None
-    if curve is not None:
-        words += ["--curve", curve]
-    elif settings.claimed_eps is not None:
-        words += ["--eps", f"{settings.claimed_eps:g}"]
-    elif settings.claimed_mu is not None:
-        words += ["--mu", f"{settings.claimed_mu:g}"]
-    words += ["--delta", f"{settings.delta:g}"] if curve is None else []
-    words += ["--samples", str(game.n_samples), "--seed", str(game.seed)]
-    words += [] if game.sensitivity is None else ["--sensitivity", f"{game.sensitivity:g}", "--norm", str(game.norm)]
-    words += ["--until", game.until] if game.until else []
-    words += ["--regions", ",".join(game.regions)] if game.regions != tuple(REGIONS) else []
-    return shlex.join(words)
-
-
-def _plain(data: Any) -> str:
-    return json.dumps(data.tolist() if isinstance(data, np.ndarray) else data)
-
-
-def _reference(mechanism: Any) -> str:
-    kind = mechanism if hasattr(mechanism, "__qualname__") else type(mechanism)
-    return f"{kind.__module__}:{kind.__qualname__}"

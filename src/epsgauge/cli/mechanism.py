@@ -44,6 +44,9 @@ def mechanism(
             "CSV file with columns eps and delta, or module:attr."
         ),
     ] = None,
+    claimed_adjacency: Annotated[
+        str | None, typer.Option(help="Adjacency of the claim, if it is not that of the data sets: add-remove.")
+    ] = None,
     samples: Annotated[int, typer.Option(help="Number of samples to draw; with --until, the most to draw.")] = 100_000,
     until: Annotated[str | None, typer.Option(help="violation: draw samples until one is proven.")] = None,
     regions: Annotated[

@@ -21,6 +21,7 @@ POINTS = 60  # of a curve that is a function
 SMALLEST = 1e-12  # δ: no point is beyond it
 LARGEST = 1e6  # ε
 MOST = 10_000  # points of a table
+RISE = 1e-9  # of δ, by rounding
 ORDERS = 1.0 + np.geomspace(1e-3, 1e5, 2000)  # of Rényi divergences; any of them gives a δ that holds
 OF_EPS = Callable[[float], float]  # δ of ε
 HOW = 'such as "gaussian:1", "laplace:1", "zcdp:0.5" or "rdp:2,0.5" (order, ε), a CSV file with columns eps and delta'
@@ -138,10 +139,7 @@ def _traced(name: str, delta_of: Callable[[float], Any]) -> Curve:
         low, high = (middle, high) if at(middle) > SMALLEST else (low, middle)
     eps = np.linspace(0.0, high, POINTS)
     delta = np.array([at(float(e)) for e in eps])
-    if (np.diff(delta) > 1e-9).any():
-        where = eps[1:][np.diff(delta) > 1e-9][0]
-        raise InvalidInput(f"δ of the claimed curve {name} must fall as ε grows, but it rises before ε = {where:.4g}.")
-    return _below_one(name, eps, delta)
+    return _below_one(_falling(Curve(name, eps, delta)))
 
 
 def _table(name: str, points: Any) -> Curve:
@@ -152,15 +150,28 @@ def _table(name: str, points: Any) -> Curve:
         raise _unknown(points) from None
     if not size:
         raise InvalidInput(f"a claimed curve must have 1 to {MOST} points (ε, δ), but {name} has {len(points)}.")
-    return _below_one(name, checks.eps(eps), np.asarray(checks.rate("delta", delta)))
+    return _falling(_below_one(Curve(name, checks.eps(eps), checks.rate("delta", delta))))
 
 
-def _below_one(name: str, eps: Floats, delta: Floats) -> Curve:
+def _below_one(curve: Curve) -> Curve:
     """Without points that promise nothing."""
-    some = delta < 1
+    some = curve.delta < 1
     if not some.any():
-        raise InvalidInput(f"the claimed curve {name} promises nothing: its δ is 1 or more everywhere.")
-    return Curve(name, eps[some], delta[some])
+        raise InvalidInput(f"the claimed curve {curve.name} promises nothing: its δ is 1 or more everywhere.")
+    return Curve(curve.name, curve.eps[some], curve.delta[some])
+
+
+def _falling(curve: Curve) -> Curve:
+    """The curve itself, whose points may come in any order."""
+    order = np.lexsort((curve.delta, curve.eps))
+    rises = np.flatnonzero(np.diff(curve.delta[order]) > RISE)
+    if len(rises):
+        first, then = (f"{curve.delta[at]:.10g} at ε = {curve.eps[at]:.10g}" for at in order[rises[0] :][:2])
+        raise InvalidInput(
+            f"δ of the claimed curve {curve.name} must fall as ε grows, but it is {first} and {then}. Claim one δ for "
+            "each ε, and none that is higher than that of a smaller ε."
+        )
+    return curve
 
 
 def _read(path: str) -> list[tuple[float, float]]:
@@ -171,16 +182,23 @@ def _read(path: str) -> list[tuple[float, float]]:
     except UnicodeDecodeError:
         raise InvalidInput(f"the claimed curve {path!r} is no text. Give a CSV file.") from None
     rows = csv.DictReader(io.StringIO(re.sub(r"(?m)^#.*\n?", "", text)), skipinitialspace=True)
-    if not {"eps", "delta"} <= set(rows.fieldnames or ()):
-        raise InvalidInput(f"the claimed curve {path!r} must have columns eps and delta, but has {rows.fieldnames}.")
+    names = list(rows.fieldnames or ())
+    if names.count("eps") != 1 or names.count("delta") != 1:
+        raise InvalidInput(f"the claimed curve {path!r} must have one column eps and one delta, but has {names}.")
     out = []
     for row in rows:
+        at = f"but line {rows.line_num} has"
+        if None in row:
+            raise InvalidInput(
+                f"the claimed curve {path!r} must have as many fields as columns, {at} {len(names) + len(row[None])} "
+                f"instead of {len(names)}. Write decimals with a point."
+            )
         try:
             out.append((float(row["eps"]), float(row["delta"])))
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"the claimed curve {path!r} must have numbers, but line {rows.line_num} has eps = {row['eps']!r} and "
-                f"delta = {row['delta']!r}."
+                f"the claimed curve {path!r} must have numbers, {at} eps = {row['eps']!r} and delta = "
+                f"{row['delta']!r}. Write decimals with a point."
             ) from None
     return out
 

@@ -66,7 +66,7 @@ class DataDependent:
 
 def data_dependent(votes: ArrayLike, sigma: float, *, delta: float) -> DataDependent:
     """Of GNMax with these votes, [queries, classes] (Papernot et al. 2018, theorem 6 and proposition 10)."""
-    counts = checks.numbers("votes", votes)
+    counts = checks.eps(votes, "votes")
     checks.positive("sigma", sigma)
     d = checks.one("delta", checks.delta(delta))
     if counts.ndim != 2 or counts.shape[1] < 2 or d == 0:

@@ -269,7 +269,7 @@ class Evidence:
     def unfair(self) -> str | None:
         """Why the bits are hardly those of fair coins."""
         scores, all_pairs = self.whole.scores, self.whole.all_pairs
-        return unfair(scores.model, scores.bit, all_pairs.failed_ones, all_pairs.failed_zeros)
+        return unfair(scores.model, scores.pair, scores.bit, all_pairs.failed_ones, all_pairs.failed_zeros)
 
     def at(self, threshold: float) -> Evidence:
         """The same rows at another threshold; which guesses count stays as it was chosen."""
