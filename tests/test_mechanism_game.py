@@ -251,7 +251,11 @@ def test_the_last_digits_of_floats_give_laplace_away():
     assert "how floats are stored" in found.verdict.sentence
     assert "Round outputs to a grid" in found.decision.steps[0].text
     assert 0.8 < bound(MechanismGame(laplace, 0.0, 1.0, n_samples=20_000, regions=NUMBERS)) < 1.0
-    assert 0.8 < bound(MechanismGame(on_grid, 0.0, 1.0, n_samples=20_000)) < 1.0
+    assert (
+        0.8
+        < np.median([bound(MechanismGame(on_grid, 0.0, 1.0, n_samples=20_000, seed=seed)) for seed in range(3)])
+        < 1.0
+    )
 
 
 def test_digits_are_those_of_the_stored_float():
