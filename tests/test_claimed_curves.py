@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,9 +159,9 @@ def test_a_curve_is_refuted_where_its_point_at_a_small_delta_holds():
 def test_a_renyi_claim_is_refuted():
     game = MechanismGame(gaussian(0.6), 0, 1, n_samples=12_000, regions=("linear",))
     assert eg.audit(game, claimed_curve="zcdp:0.5").verdict.kind == "violation"
-    held = eg.audit(game, claimed_curve=f"zcdp:{0.5 / 0.36}")
+    held = eg.audit(replace(game, n_samples=48_000), claimed_curve=f"zcdp:{0.5 / 0.36}")
     assert held.verdict.kind == "not refuted"
-    assert held.verdict.bound > 0.5 * held.verdict.claim.eps  # a point where the bound comes near: 0.53 to 0.72 of it
+    assert held.verdict.bound > 0.6 * held.verdict.claim.eps  # a point where the bound comes near
 
 
 def test_a_curve_that_holds_is_refuted_no_more_often_than_the_level_says():
