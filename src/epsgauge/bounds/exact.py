@@ -22,6 +22,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks, rates
 from epsgauge.stats.arrays import Ints
 from epsgauge.stats.families import EpsAtDelta, Family
+from epsgauge.stats.steps import last_step
 from epsgauge.stats.tally import Tally
 
 Direction = Literal["either", "right"]
@@ -30,13 +31,13 @@ Error = Literal["miss", "false alarm"]
 MAX_TRIALS = 50_000
 # The share of α that pays for ruling out rates far from the observed ones.
 GAMMA_SHARE = 1 / 50
-# How far the bound may lie below what this test could give.
-RESOLUTION = 1e-5
+# Steps in 1 of a grid fixed in advance: the bound lies on it, less than a step below what the test could give.
+STEPS = 100_000
 # A bound that falls by more than this with an error fewer is said to.
 VISIBLE = 0.01
 SEARCHED = 5_000
 # No counts refute more than this: with 50,000 trials e^ε is below 1e9 at any level that is taken.
-LARGEST = 100.0
+LARGEST = 100
 # Limits of rates are computed to a relative error of 1e-9 in their probability; they are taken a little wider.
 OUTWARD = 1.0 - 1e-8
 
@@ -209,13 +210,6 @@ def _down_set(ordering: Ordering, rank: Rank, rows: Ints, cols: Ints) -> DownSet
 
 
 def _largest(refuted: Callable[[float], bool], *, guess: float) -> float:
-    """The largest θ, to RESOLUTION, that is refuted; 0 if not even 0 is."""
-    if not refuted(0.0):
-        return 0.0
-    low, high = 0.0, max(guess, 0.5)
-    while high < LARGEST and refuted(high):
-        low, high = high, 2.0 * high
-    while high - low > RESOLUTION:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return low
+    """The largest θ of the grid that is refuted; 0 if not even 0 is."""
+    last = last_step(lambda k: refuted(k / STEPS), near=round(guess * STEPS), most=LARGEST * STEPS)
+    return max(last, 0) / STEPS

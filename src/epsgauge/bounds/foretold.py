@@ -145,7 +145,7 @@ def foretold_at_best(n: int, *, delta: float, level: float) -> float:
 
     if surplus(0.0) <= 0:
         return 0.0
-    return brent.root(surplus, 0.0, SURE, xtol=1e-6) if surplus(SURE) < 0 else SURE
+    return brent.root(surplus, 0.0, SURE, xtol=1e-12) if surplus(SURE) < 0 else SURE
 
 
 def _upwards(claimed: float) -> Iterator[float]:

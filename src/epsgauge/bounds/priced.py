@@ -13,8 +13,9 @@ from itertools import accumulate
 import numpy as np
 
 from epsgauge.bounds.guesses import Guesses
-from epsgauge.stats import brent, region
+from epsgauge.stats import region
 from epsgauge.stats.arrays import Floats
+from epsgauge.stats.steps import last_step
 
 # ε that have prices: so many, most of them within a distance of the log-odds of a right guess, and some further away.
 # The distance has a part that falls with the number of wrong guesses, as what these say of the log-odds gets surer.
@@ -22,7 +23,8 @@ POINTS, NEAR, FEW, FAR = 32, 0.6, 2.8, (-4.0, -2.4, 2.4, 4.0)
 # Counts that a program looks at, in standard deviations below and above that of wrong guesses; of more, none is solved.
 FEWER, MORE, MOST = 6.0, 12.0, 450
 ROUNDS = 6  # of programs, each at the μ that the prices of the last one refute
-CLOSE = 1e-6
+# The μ that prices refute is one of this many steps in 1, a grid fixed in advance, and at most LARGEST.
+STEPS, LARGEST = 100_000, 100
 ROUNDING = 1e-12
 UNIT = 2.0**-52
 
@@ -33,7 +35,7 @@ def priced_mu(guesses: Guesses, *, alpha: float, start: float) -> float:
     for _ in range(ROUNDS):
         prices = _prices(guesses, eps, np.asarray(region.gaussian_delta(eps, mu=best)))
         found = 0.0 if prices is None else _mu_at(guesses, eps, prices, alpha)
-        if found <= best + CLOSE:
+        if found <= best + 1.0 / STEPS:
             return max(found, best)
         best = found
     return best
@@ -82,18 +84,13 @@ def _enough(guesses: Guesses, eps: Floats, prices: Floats, nu: float) -> bool:
 
 
 def refuted_mu(nu: float, n_failing: float, eps: Floats, prices: Floats, alpha: float) -> float:
-    """The largest μ at which ν + N Σ price · δ is at most α; 0 where there is none."""
+    """The largest μ of the grid at which ν + N Σ price · δ is at most α; 0 where there is none."""
 
-    def too_likely(mu: float) -> float:
-        deltas = np.asarray(region.gaussian_delta(eps, mu=mu)) + ROUNDING
-        return nu + n_failing * float(prices @ deltas) * (1.0 + ROUNDING) - alpha
+    def refuted(k: int) -> bool:
+        deltas = np.asarray(region.gaussian_delta(eps, mu=k / STEPS)) + ROUNDING
+        return nu + n_failing * float(prices @ deltas) * (1.0 + ROUNDING) <= alpha
 
-    if not too_likely(CLOSE) <= 0:
-        return 0.0
-    high = 1.0
-    while too_likely(high) <= 0:
-        high *= 2.0
-    return max(brent.root(too_likely, CLOSE, high, xtol=CLOSE) - 2.0 * CLOSE, 0.0)
+    return max(last_step(refuted, near=STEPS, most=LARGEST * STEPS), 0) / STEPS
 
 
 def prices_at(guesses: Guesses, points: int) -> Floats:

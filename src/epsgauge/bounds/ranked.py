@@ -324,7 +324,7 @@ class _Test:
             odds = chances * np.exp(-slope * self._weights)
             return float(self._weights * self._sizes @ (odds / (odds + 1.0 - chances))) - self.seen
 
-        return STEEPEST if more(STEEPEST) >= 0 else brent.root(more, 0.0, STEEPEST, xtol=1e-6)
+        return STEEPEST if more(STEEPEST) >= 0 else brent.root(more, 0.0, STEEPEST, xtol=1e-12)
 
     @cached_property
     def _lowest_ranks(self) -> Floats:

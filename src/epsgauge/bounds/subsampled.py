@@ -227,7 +227,7 @@ def _first_edge(rate: float, noise: float, width: float) -> float:
     low, high = least + 0.5 * width, least + width
     while too_large(high) > 0:
         low, high = high, high + 2.0 * (high - least)
-    return brent.root(too_large, low, high, xtol=1e-6 * width)
+    return brent.root(too_large, low, high, xtol=1e-12 * width)
 
 
 def _loss(rate: float, noise: float, x: float, adjacency: Adjacency) -> float:

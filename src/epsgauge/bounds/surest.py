@@ -20,6 +20,7 @@ from epsgauge.bounds.walk import influence, reached
 from epsgauge.stats import brent, checks
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.roots import probit
+from epsgauge.stats.steps import last_step
 
 Side = Literal["high", "low", "both"]
 
@@ -107,10 +108,8 @@ def _last_below(p: Callable[[float], float], most: float, low: float, resolution
     while p(high) <= most:
         high *= 2.0
     root = brent.root(lambda x: math.log(max(p(x), 1e-300) / most), low, high, xtol=1e-3 * resolution)
-    steps = math.floor(root / resolution)
-    while steps * resolution > low and p(steps * resolution) > most:  # the root may have been rounded up
-        steps -= 1
-    return max(low, steps * resolution)
+    near, last = math.floor(root / resolution), math.ceil(high / resolution)
+    return max(low, resolution * last_step(lambda k: p(k * resolution) <= most, near=near, most=last))
 
 
 def _price(size: int, failing: float, eps: float) -> float:

@@ -61,7 +61,7 @@ class Curve(OfRanks):
         low, high = math.log(2 * SMALLEST), math.log(100.0)
         if delta == 0 or more(low) < 0 or more(high) > 0:
             return None
-        noise = math.exp(brent.root(more, low, high, xtol=1e-3))
+        noise = math.exp(brent.root(more, low, high, xtol=1e-9))
         return self.without_errors(least_wrong(_with(trained, noise), adjacency).in_all, level)
 
     def called_for(self, asked: Asked) -> bool:

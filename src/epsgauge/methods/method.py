@@ -98,6 +98,7 @@ class Method(ABC):
     guessed_by: ClassVar[str] = ""  # what makes the guesses, where that is not the rule
     sliders: ClassVar[bool] = False  # whether a slider of the viewer can ask for it
     instead: ClassVar[Mapping[str, str]] = {}  # who judges where an assumption does not hold
+    resolution: ClassVar[float] = 1e-9  # how far bounds may differ between machines, relative to 1 + ε
 
     # What it says
 

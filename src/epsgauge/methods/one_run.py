@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.one_run import one_run_fdp_eps, one_run_fdp_mu
+from epsgauge.bounds.priced import STEPS
 from epsgauge.bounds.weighed import weighed_mu
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import GAUSSIAN_CURVE
@@ -48,6 +49,9 @@ class OneRunGaussian(OneRun):
     """
 
     assumptions: ClassVar[tuple[str, ...]] = (*OfGuesses.assumptions, GAUSSIAN_CURVE)
+    # Prices come from a solver that stops within 1e-7, so the bound may be a step of μ higher or lower on another
+    # machine; relative to 1 + ε, ε moves by less than ten times as much as μ if δ is at least 1e-20.
+    resolution = 10.0 / STEPS
 
     def bound(self, guesses: Guesses, *, delta: float, level: float) -> float:
         return float(region.gaussian_eps(one_run_fdp_mu(guesses, level=level), delta=delta))

@@ -103,7 +103,7 @@ class Pipeline:
     def _trained(
         self, trainer: Trainer | Observer, members: Ints, seed: int, watch: Recorder
     ) -> dict[str, bytes] | None:
-        own = int(np.random.SeedSequence([self.seed, seed]).generate_state(1, np.uint64)[0] >> 1)
+        own = int(np.random.SeedSequence([self.seed, seed]).generate_state(1, np.uint64)[0]) >> 1
         seed_everything(own)
         more: dict[str, Any] = {"watch": watch, **seed_for(trainer, own)}
         more |= {"size": len(self.members)} if knows_size(trainer) else {}
