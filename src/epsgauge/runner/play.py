@@ -60,6 +60,15 @@ class Table:
     keys: Callable[[], Keys]
     privacy: Privacy | None  # of the trainer with its noise, for an adversary who watches
 
+    def digest(self, *, fresh: bool = False) -> str:
+        """Of the user's points as they are, or as they were when they were last asked for.
+
+        Canaries made from them are left out: they follow from the data, and another CPU rounds their last bits
+        differently.
+        """
+        keys = self.points.keys() if fresh else self.keys()
+        return digest(keys[: len(keys) - self.n_canary_points] if self.names else keys)
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -302,7 +311,7 @@ def prepare(plan: Plan) -> list[Prepared]:
     if isinstance(on.trainer, Many) and (not plan.adversary.watches or takes(on.trainer.train_many, "watches")):
         group = on.trainer.group(on.points.take(np.arange(min(2, len(on.points)))), size=plan.game.train_size)
     privacy = None if plan.control else promised(plan, on.trainer)
-    return [Prepared(digest(on.keys()), privacy, tuple(notes), group, computing())]
+    return [Prepared(on.digest(), privacy, tuple(notes), group, computing())]
 
 
 def _notes_on_control(plan: Plan, on: Table) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from epsgauge.data.points import digest
 from epsgauge.errors import EpsgaugeError
 from epsgauge.runner.code import check_here
 from epsgauge.runner.plan import Plan
@@ -96,7 +95,7 @@ def nothing(plan: Plan) -> list[None]:
 def _look(seen: _Seen, on: Table, *, fresh: bool) -> str:
     """The digest of the data as they are, or as they were when they were last asked for."""
     start = time.monotonic()
-    found = digest(on.points.keys() if fresh else on.keys())
+    found = on.digest(fresh=fresh)
     seen.when = time.monotonic()
     seen.cost = seen.when - start
     return found

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from epsgauge.data.points import digest
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.experiment import draw, failure
 from epsgauge.games.roles import assign, ranked
@@ -48,7 +47,7 @@ def try_out(plan: Plan) -> Trial:
 
 
 def _content(plan: Plan) -> list[str]:
-    return [digest(table(plan).keys())]
+    return [table(plan).digest()]
 
 
 def _attempted(plan: Plan) -> list[tuple[Trial, str]]:

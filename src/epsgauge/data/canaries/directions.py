@@ -29,4 +29,9 @@ def least_used(view: View) -> NDArray[np.float64]:
         return np.asarray(np.eye(1, len(spread), int(np.argmin(np.where(spread > 0, spread, np.inf))))[0])
     values, vectors = np.linalg.eigh(centred.T @ centred)  # ascending
     used = np.flatnonzero(values > UNUSED * values[-1])
-    return np.asarray(vectors[:, used[0] if len(used) else -1])
+    return _turned(np.asarray(vectors[:, used[0] if len(used) else -1]))
+
+
+def _turned(direction: NDArray[np.float64]) -> NDArray[np.float64]:
+    """With a positive largest part, the first of those that differ by rounding only: LAPACK may give either sign."""
+    return direction * np.sign(direction[np.argmax(np.abs(direction).round(6))])
