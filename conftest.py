@@ -1,6 +1,7 @@
 """Runs the examples of README, docs and docstrings: Python blocks, and console blocks with what they print."""
 
 import doctest
+import math
 import os
 import shlex
 from contextlib import chdir
@@ -33,7 +34,9 @@ def run_console(example: Example) -> str | None:
         words = shlex.split(command)
         if words[0] != "epsgauge":
             return f"only epsgauge commands are run, not {command!r}: use a bash block for others"
-        with chdir(Path(__file__).parent), mock.patch.dict(os.environ, ENVIRONMENT):
+        # no line of progress, which a slow machine would print
+        untimed = mock.patch("epsgauge.reporting.calibration.SECONDS_BETWEEN_LINES", math.inf)
+        with chdir(Path(__file__).parent), mock.patch.dict(os.environ, ENVIRONMENT), untimed:
             done = by(*words[1:])
         printed = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).rstrip().split("\n"))
         checker = doctest.OutputChecker()

@@ -150,7 +150,7 @@ class RayCluster:
         until(lambda: b"Ray runtime started" in log.read_bytes() or node.poll() is not None, "a node starts")
         if node.poll() is not None:
             self._stack.close()
-            raise RuntimeError(f"the node ended: {log.read_text()[-2000:]}")
+            raise RuntimeError(f"the node ended: {log.read_text(encoding='utf-8')[-2000:]}")
         return node
 
     def add_node(self):
@@ -211,7 +211,7 @@ def children(pid):
     found = []
     for thread in Path(f"/proc/{pid}/task").glob("*"):
         with suppress(OSError):
-            found += map(int, (thread / "children").read_text().split())
+            found += map(int, (thread / "children").read_text(encoding="utf-8").split())
     return found
 
 

@@ -189,7 +189,7 @@ def test_weights_that_are_not_those_of_the_config(encoders, tmp_path):
     import shutil
 
     shutil.copytree(encoders["bert"], tmp_path / "odd")
-    config = json.loads((tmp_path / "odd" / "config.json").read_text())
+    config = json.loads((tmp_path / "odd" / "config.json").read_text(encoding="utf-8"))
     for change, words in [
         ({"num_hidden_layers": 3}, "must have the weights that its config.json says, but 16 are missing"),
         ({"model_type": "nothing"}, "must be files that transformers can read, but: "),

@@ -187,7 +187,7 @@ def test_the_command_line_says_so_and_exits_with_1(broken):
 
 
 def test_a_report_shows_the_probe_of_its_run(broken, tmp_path):
-    page = eg.report(eg.audit(Run.open(broken[0])), out=tmp_path / "r.html").read_text()
+    page = eg.report(eg.audit(Run.open(broken[0])), out=tmp_path / "r.html").read_text(encoding="utf-8")
     assert 'id="probe"' in page
     assert "kind-unsupported" in page
 

@@ -73,7 +73,7 @@ def performed(steps, folder):
 def test_the_action_fails_where_the_claim_does_not_hold_and_keeps_the_report(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN.format(claimed=0.5), encoding="utf-8")
     assert performed(steps_of_action(), tmp_path) == ("Judge", 1)
-    assert (tmp_path / "output").read_text() == "verdict=violation\n"
+    assert (tmp_path / "output").read_text(encoding="utf-8") == "verdict=violation\n"
     assert "# Privacy audit: ci" in (tmp_path / "summary").read_text(encoding="utf-8")
     kept = {path.name for path in (tmp_path / "privacy-audit").iterdir()}
     assert kept == {"run", "audit.json", "report.html", "card.md"}
@@ -82,7 +82,7 @@ def test_the_action_fails_where_the_claim_does_not_hold_and_keeps_the_report(tmp
 def test_the_pipeline_passes_a_claim_that_holds(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN.format(claimed=2.0), encoding="utf-8")
     assert performed(steps_of_pipeline(), tmp_path) == (None, 0)
-    found = json.loads((tmp_path / "privacy-audit" / "audit.json").read_text())
+    found = json.loads((tmp_path / "privacy-audit" / "audit.json").read_text(encoding="utf-8"))
     assert (found["verdict"]["kind"], found["models"]["done"]) == ("not refuted", 300)
     assert (tmp_path / "privacy-audit" / "report.html").exists()
 

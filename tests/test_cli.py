@@ -164,7 +164,7 @@ def test_numbers_are_never_cut(width, monkeypatch):
 def test_figure(tmp_path):
     target = tmp_path / "posterior.svg"
     ask(*ESTIMATE, "--figure", str(target))
-    assert target.read_text().lstrip().startswith("<?xml")
+    assert target.read_text(encoding="utf-8").lstrip().startswith("<?xml")
 
 
 def test_size():

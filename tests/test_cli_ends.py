@@ -93,7 +93,7 @@ def test_no_file_takes_the_place_of_a_closed_stream(tmp_path):
     command = f"{sys.executable} -m epsgauge estimate {counts} --figure {out} >&-"
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, f"figure: {out}\n")
-    assert out.read_text().endswith("</svg>\n")
+    assert out.read_text(encoding="utf-8").endswith("</svg>\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
@@ -129,7 +129,7 @@ def test_ctrl_c_while_modules_are_loaded(start):
 
 
 def test_the_command_is_the_module():
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["scripts"] == {"epsgauge": "epsgauge.__main__:main"}
 
 

@@ -35,9 +35,9 @@ def quicker(text, kind, n_models):
 def test_init_writes_what_runs_unchanged(tmp_path, kind):
     folder = tmp_path / "mine"
     ask("init", f"--{kind}", folder)
-    text = (folder / "plan.toml").read_text()
+    text = (folder / "plan.toml").read_text(encoding="utf-8")
     ask("init", f"--{kind}", tmp_path / "another one")
-    assert (tmp_path / "another one" / "plan.toml").read_text() == text.replace("mine", "another-one")
+    assert (tmp_path / "another one" / "plan.toml").read_text(encoding="utf-8") == text.replace("mine", "another-one")
     assert "challenge =" not in text
     assert "attack =" not in text
     (folder / "plan.toml").write_text(quicker(text, kind, 24))
@@ -57,7 +57,7 @@ def test_init_writes_what_runs_unchanged(tmp_path, kind):
 def test_the_opacus_pipeline_that_init_writes_can_be_watched(tmp_path, monkeypatch):
     folder = tmp_path / "mine"
     ask("init", "--opacus", folder)
-    text = quicker((folder / "plan.toml").read_text(), "opacus", 12)
+    text = quicker((folder / "plan.toml").read_text(encoding="utf-8"), "opacus", 12)
     (folder / "plan.toml").write_text(text.replace("[audit]", '[adversary]\npreset = "white-box"\n\n[audit]'))
     for name in ("mypipeline", "train"):  # of another test's folder
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -67,8 +67,8 @@ def test_the_opacus_pipeline_that_init_writes_can_be_watched(tmp_path, monkeypat
 
 def test_the_readme_shows_the_pipeline_that_init_writes():
     root = Path(__file__).parent.parent
-    template = (root / "src/epsgauge/cli/templates/opacus/mypipeline.py").read_text()
-    shown = (root / "README.md").read_text().split("```py\n")[1].split("```")[0]
+    template = (root / "src/epsgauge/cli/templates/opacus/mypipeline.py").read_text(encoding="utf-8")
+    shown = (root / "README.md").read_text(encoding="utf-8").split("```py\n")[1].split("```")[0]
     assert shown == template[template.index("from dataclasses") :]
 
 

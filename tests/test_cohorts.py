@@ -128,7 +128,7 @@ def test_by_the_command_line(tmp_path):
     assert [cohort["name"] for cohort in found["cohorts"]] == ["old", "other", "young"]
     assert found["promise"] == "guaranteed"
     ask(*words, "--report", tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text()
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Are some groups attacked better than others?" in page
     assert found["sentence"] in unescape(page)
 
@@ -187,7 +187,7 @@ def test_a_report_of_a_run_with_groups_of_its_points(tmp_path):
     groups = tmp_path / "groups.csv"
     groups.write_text("point,group\n" + "".join(f"{i},{'odd' if i % 2 else 'even'}\n" for i in range(200)))
     ask("report", done.path, "-o", tmp_path / "r.json", "--groups", groups)
-    found = json.loads((tmp_path / "r.json").read_text())
+    found = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert [cohort["name"] for cohort in found["cohorts"]["cohorts"]] == ["even", "odd"]
     levels = {cohort["audit"]["verdict"]["level"] for cohort in found["cohorts"]["cohorts"]}
     assert levels == {1 - (1 - found["verdict"]["level"]) / 2}

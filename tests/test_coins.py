@@ -28,7 +28,7 @@ def scored(coins, path, shift=3.0):
 
 
 def table(path):
-    return list(csv.reader(path.read_text().splitlines()))
+    return list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
 
 
 def rewrite(path, rows):
@@ -189,7 +189,7 @@ def test_coins_that_were_chosen_are_refused_even_with_new_digests(tmp_path):
     rows = table(tmp_path / "coins.csv")
     flip(rows)
     rewrite(tmp_path / "coins.csv", rows)
-    content = json.loads((tmp_path / "coins.json").read_text())["declared"]
+    content = json.loads((tmp_path / "coins.json").read_text(encoding="utf-8"))["declared"]
     content["coins"]["digest"] = digest_of({"columns": rows[0], "rows": rows[1:]})
     (tmp_path / "coins.json").write_text(json.dumps({"declared": content, "digest": digest_of(content)}))
     with pytest.raises(eg.InvalidInput, match="they were chosen and not drawn"):
@@ -201,7 +201,7 @@ def test_a_claim_that_was_changed_is_refused(tmp_path):
     scores = scored(coins, tmp_path / "scores.csv")
     with pytest.raises(eg.InvalidInput, match=r"claimed_eps is 0.1 here, but 1.0 in"):
         eg.audit(coins.scores(scores), claimed_eps=0.1, claimed_delta=1e-5, claimed_adjacency="add-remove")
-    text = (tmp_path / "coins.json").read_text()
+    text = (tmp_path / "coins.json").read_text(encoding="utf-8")
     (tmp_path / "coins.json").write_text(text.replace('"claimed_eps": 1.0', '"claimed_eps": 0.1'))
     with pytest.raises(eg.InvalidInput, match="was changed after it was written"):
         eg.read_coins(tmp_path / "coins.csv")
@@ -310,7 +310,7 @@ def test_the_report_of_coins_names_its_own_command(tmp_path):
     coins = made(tmp_path, 100, claimed_eps=1.0)
     file = scored(coins, tmp_path / "scores.csv")
     ask("report", file, "--coins", tmp_path / "coins.csv", "-o", tmp_path / "r.md")
-    text = (tmp_path / "r.md").read_text()
+    text = (tmp_path / "r.md").read_text(encoding="utf-8")
     assert f"epsgauge scores {file} --coins {tmp_path / 'coins.csv'} --report" in text
     assert coins.declaration.digest[:12] in text
 

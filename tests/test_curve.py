@@ -357,5 +357,7 @@ def test_what_a_plan_can_show_by_the_curve(tmp_path):
     assert (control.verdict.kind, control.verdict.method) == ("no claim", "weighted")
     assert forecast(built_in.changed(control=True)).method == "weighted"
     assert control.lower_bound > 0
-    page = ask("report", tmp_path / "run", "-o", tmp_path / "report.md") and (tmp_path / "report.md").read_text()
+    page = ask("report", tmp_path / "run", "-o", tmp_path / "report.md") and (tmp_path / "report.md").read_text(
+        encoding="utf-8"
+    )
     assert "ε if training is DP-SGD with the stated sampling rate and steps" in page

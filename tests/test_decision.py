@@ -101,7 +101,7 @@ def test_lines_end_where_their_text_does(run):
 
 def test_reports_and_json_have_the_decision(run, tmp_path):
     audit = eg.audit(run, claimed_eps=0.5, **CLAIM)
-    page, text = (eg.report(audit, out=tmp_path / f"r.{kind}").read_text() for kind in ("html", "md"))
+    page, text = (eg.report(audit, out=tmp_path / f"r.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
     for shown in (page, text):
         assert audit.decision.meaning in shown
         assert audit.decision.steps[0].text.replace('"', "&#34;")[:30] in shown.replace("&#39;", "'")

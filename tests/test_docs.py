@@ -38,14 +38,14 @@ def test_what_counts_as_loaded(monkeypatch):
 
 
 def test_the_table_of_methods_says_what_the_code_says():
-    table = (DOCS / "numbers.md").read_text().split("<!-- methods -->")[1].split("<!-- end -->")[0]
+    table = (DOCS / "numbers.md").read_text(encoding="utf-8").split("<!-- methods -->")[1].split("<!-- end -->")[0]
     rows = re.findall(r"^\| (?:\[)?([^|\]]+?)(?:\]\(\S+\))? \| `([\w-]+)` \| \*\*(\w+)\*\* \|", table, re.MULTILINE)
     assert rows == [(method.label, method.name, method.promise) for method in METHODS.values()]
 
 
 def test_links_of_the_readme_and_contributing():
     for name in ("README.md", "CONTRIBUTING.md"):
-        links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text())
+        links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text(encoding="utf-8"))
         assert links
         assert [link for link in links if not (ROOT / link).exists()] == []
 
@@ -54,13 +54,17 @@ def test_links_of_the_readme_and_contributing():
 
 
 def test_the_reference_has_every_public_name():
-    named = re.findall(r"^\.\. auto\w+:: epsgauge\.(\w+)", (DOCS / "reference.md").read_text(), re.MULTILINE)
+    named = re.findall(
+        r"^\.\. auto\w+:: epsgauge\.(\w+)", (DOCS / "reference.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert sorted(named) == sorted(eg.__all__)
 
 
 @pytest.mark.parametrize("kind", [eg.Audit, eg.Run])
 def test_the_reference_has_every_field(kind):
-    table = (DOCS / "reference.md").read_text().split(f"| field of `{kind.__name__}` |")[1].split("\n\n")[0]
+    table = (
+        (DOCS / "reference.md").read_text(encoding="utf-8").split(f"| field of `{kind.__name__}` |")[1].split("\n\n")[0]
+    )
     named = {name for row in table.split("\n")[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert named == {field.name for field in dataclasses.fields(kind)}
 
@@ -76,13 +80,13 @@ def test_the_reference_has_every_field(kind):
     ],
 )
 def test_every_key_of_a_plan_is_explained(title, keys):
-    section = (DOCS / "plan.md").read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    section = (DOCS / "plan.md").read_text(encoding="utf-8").split(f"## {title}\n")[1].split("\n## ")[0]
     named = {key for row in re.findall(r"^\| (`.+?) \|", section, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)}
     assert named == keys
 
 
 def test_every_command_is_in_the_table():
-    named = re.findall(r"^\| `epsgauge (\w+)", (DOCS / "commands.md").read_text(), re.MULTILINE)
+    named = re.findall(r"^\| `epsgauge (\w+)", (DOCS / "commands.md").read_text(encoding="utf-8"), re.MULTILINE)
     have = {c.name or c.callback.__name__ for c in app.registered_commands}
     have |= {group.name or group.typer_instance.info.name for group in app.registered_groups}
     assert set(named) == have
@@ -91,7 +95,7 @@ def test_every_command_is_in_the_table():
 # The page on other systems
 
 SYSTEMS = re.findall(
-    r"^\| ([^|]+) \| [^|]+ \| [^|]+ \| `epsgauge ([^`]+)` \|$", (DOCS / "systems.md").read_text(), re.M
+    r"^\| ([^|]+) \| [^|]+ \| [^|]+ \| `epsgauge ([^`]+)` \|$", (DOCS / "systems.md").read_text(encoding="utf-8"), re.M
 )
 PEERS = [
     "privacy-estimates",
@@ -116,7 +120,7 @@ PEERS = [
 
 
 def test_every_system_has_a_row_and_every_row_a_command():
-    page = (DOCS / "systems.md").read_text()
+    page = (DOCS / "systems.md").read_text(encoding="utf-8")
     assert len(SYSTEMS) == len(re.findall(r"^\| (?!system|tool|-)", page, re.MULTILINE))
     named = " ".join(name for name, _ in SYSTEMS)
     assert [peer for peer in PEERS if peer not in named] == []
@@ -133,11 +137,13 @@ def test_commands_of_other_systems_run(command):
 
 
 def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 def test_the_first_pipeline_is_that_of_init():
-    template = (TEMPLATE / "mypipeline.py").read_text()
+    template = (TEMPLATE / "mypipeline.py").read_text(encoding="utf-8")
     assert template.split('"""\n\n')[1] == blocks("opacus.md", "py")[0]
 
 
@@ -145,8 +151,13 @@ def test_the_pipeline_with_a_canary_runs(tmp_path, monkeypatch):
     """As the page has it, with fewer models."""
     shutil.copy(TEMPLATE / "train.py", tmp_path)
     _, canary = blocks("opacus.md", "py")
-    (tmp_path / "mypipeline.py").write_text((TEMPLATE / "mypipeline.py").read_text() + canary)
-    head = (TEMPLATE / "plan.toml").read_text().split("[game]")[0].replace("n_models = 1000", "n_models = 4")
+    (tmp_path / "mypipeline.py").write_text((TEMPLATE / "mypipeline.py").read_text(encoding="utf-8") + canary)
+    head = (
+        (TEMPLATE / "plan.toml")
+        .read_text(encoding="utf-8")
+        .split("[game]")[0]
+        .replace("n_models = 1000", "n_models = 4")
+    )
     (tmp_path / "plan.toml").write_text(head + blocks("opacus.md", "toml")[1])
     for name in ("mypipeline", "train"):  # of another test's folder
         monkeypatch.delitem(sys.modules, name, raising=False)

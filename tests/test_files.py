@@ -51,7 +51,7 @@ def test_a_link_is_replaced_and_not_followed(writer, folder, tmp_path):
     precious.write_text("mine")
     (tmp_path / name).symlink_to(precious)
     assert told(*command(folder, tmp_path / name)).returncode == 0
-    assert precious.read_text() == "mine"
+    assert precious.read_text(encoding="utf-8") == "mine"
     assert not (tmp_path / name).is_symlink()
     assert (tmp_path / name).stat().st_size > 100
     assert left(tmp_path) == sorted([name, "precious"])
@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(writer, folder, tmp_p
 
     monkeypatch.setattr("os.replace", full)
     assert "No space left on device" in refused(*command(folder, tmp_path / name))
-    assert (tmp_path / name).read_text() == "old"
+    assert (tmp_path / name).read_text(encoding="utf-8") == "old"
     assert left(tmp_path) == [name]
 
 
@@ -112,9 +112,9 @@ def test_who_may_read_a_file_stays_and_pipes_are_written_to(tmp_path, monkeypatc
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
     long = tmp_path / ("n" * 255)
     files.replace(long, "whole")
-    assert long.read_text() == "whole"
+    assert long.read_text(encoding="utf-8") == "whole"
     files.replace(tmp_path / "b", os.fsdecode(b"caf\xe9"))  # the name of a folder
-    assert (tmp_path / "b").read_text() == "caf\\udce9"
+    assert (tmp_path / "b").read_text(encoding="utf-8") == "caf\\udce9"
     monkeypatch.chdir(tmp_path)
     for nowhere in (tmp_path, Path(".")):
         with pytest.raises(OSError, match=r"directory|busy|Device"):
@@ -171,6 +171,10 @@ def test_a_file_that_cannot_be_replaced_is_written_as_it_is(tmp_path, monkeypatc
 
     monkeypatch.setattr(os, "replace", busy)
     files.replace(file, "new")
-    assert (file.read_text(), file.stat().st_ino, [f.name for f in tmp_path.iterdir()]) == ("new", number, [file.name])
+    assert (file.read_text(encoding="utf-8"), file.stat().st_ino, [f.name for f in tmp_path.iterdir()]) == (
+        "new",
+        number,
+        [file.name],
+    )
     with pytest.raises(OSError, match="busy"):
         files.replace(tmp_path / "another", "new")

@@ -196,7 +196,7 @@ def test_compare_draws_it_in_the_terminal_and_on_a_page(runs, tmp_path):
     (strong,) = [line for line in lines if line.startswith("static-poisoning ")]
     assert weak.count("█") < strong.count("█")
     assert "made: makes two records of its own before training" in said
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert "Adversary by adversary" in text
     assert "The adversary of made shows most, ε ≥" in text
     assert "What its adversary may do: draws two records at random" in text

@@ -68,7 +68,7 @@ def test_losses_of_leakpro_are_turned():
     odds, bits, score, bit = same_model(eg.import_scores(P_ATTACK, tool="leakpro", adjacency="add-remove"))
     assert bit.tolist() == bits
     assert score == pytest.approx(-np.log1p(np.exp(-odds)), rel=1e-9)
-    held = json.loads(P_ATTACK.read_text())
+    held = json.loads(P_ATTACK.read_text(encoding="utf-8"))
     turned = {**held, "signal_values": (-np.array(held["signal_values"])).tolist()}
     for other in (turned, SimpleNamespace(**{**held, "true": held["true_labels"]})):  # turned by LeakPro; in memory
         again = eg.import_scores(other, tool="leakpro", adjacency="add-remove")
@@ -129,7 +129,7 @@ def test_objects_of_sacroml():
 
 
 def test_jax_privacy_says_the_same_of_them():
-    said = json.loads((TOOLS / "jax-privacy/said.json").read_text())
+    said = json.loads((TOOLS / "jax-privacy/said.json").read_text(encoding="utf-8"))
     scores = imported("jax-privacy", models="independent")
     guess = scores.score >= said["threshold"]
     wrong = [int(np.sum((scores.bit == bit) & (guess != bit))) for bit in (1, 0)]
@@ -146,7 +146,7 @@ def test_lira_of_privacyguard_row_by_row():
     """Its CSV read in the plainest way."""
     rows = []
     for bit, name in ((1, "df_train_user"), (0, "df_test_user")):
-        head, *lines = (TOOLS / f"privacyguard/{name}.csv").read_text().split()
+        head, *lines = (TOOLS / f"privacyguard/{name}.csv").read_text(encoding="utf-8").split()
         at = head.split(",").index("score")
         rows += [(float(line.split(",")[at]), bit) for line in lines]
     assert by_score(imported("privacyguard")) == sorted(rows)
@@ -154,7 +154,7 @@ def test_lira_of_privacyguard_row_by_row():
 
 def test_counts_of_privacy_estimates():
     path = TOOLS / "privacy-estimates/counts.json"
-    counts = json.loads(path.read_text())
+    counts = json.loads(path.read_text(encoding="utf-8"))
     scores = eg.import_scores(path, tool="privacy-estimates", adjacency="substitute", models="independent")
     for name, (bit, guess) in {"TP": (1, 1), "FN": (1, 0), "FP": (0, 1), "TN": (0, 0)}.items():
         assert np.sum((scores.bit == bit) & (scores.score == guess)) == counts[name]

@@ -456,5 +456,5 @@ def test_check_counts_the_models_that_an_attack_learns_on(tmp_path):
     file.write_text(plan_text(attack="lira"))
     assert "after 64 that the attack learns on" in " ".join(ask("check", file).split())
     file.write_text(plan_text(attack="lira", challenge='canaries = "auto"').replace('"zeros"', '"digits"', 1))
-    file.write_text(file.read_text().replace("size = 60\n", "", 1))
+    file.write_text(file.read_text(encoding="utf-8").replace("size = 60\n", "", 1))
     assert "more try canaries, teach the attack, or have no noise as a control" in " ".join(ask("check", file).split())

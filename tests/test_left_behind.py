@@ -146,7 +146,7 @@ def test_the_limit_is_for_each_model_of_a_job_and_is_lifted_at_its_end(tmp_path,
     monkeypatch.setattr(leaving, "in_worker", True)
     with limit.within(2.0, [3, 4, 5]):
         (file,) = tmp_path.iterdir()
-        assert file.read_text() == "[3, 4, 5]\n"
+        assert file.read_text(encoding="utf-8") == "[3, 4, 5]\n"
         assert limit.late(str(tmp_path), 2.0) == {}
     assert asked == [(6.0, True)]
     assert list(tmp_path.iterdir()) == []
@@ -210,8 +210,8 @@ def driver(tmp_path, temporary, **parts):
 
 
 def number_in(file):
-    until(lambda: file.exists() and file.read_text().strip(), f"{file} is written")
-    return int(file.read_text())
+    until(lambda: file.exists() and file.read_text(encoding="utf-8").strip(), f"{file} is written")
+    return int(file.read_text(encoding="utf-8"))
 
 
 @linux

@@ -233,7 +233,9 @@ def test_samples_are_called_samples_wherever_they_are_shown(tmp_path):
         texts = {"said": " | ".join([*said, found.verdict.sentence]), "terminal": str(found)}
         for kind in ("md", "html"):
             file = eg.report(found, out=tmp_path / f"{found.verdict.kind}.{kind}")
-            texts[kind] = re.sub(r"(?s)<style.*?</style>|<script.*?</script>|<[^>]*>", " ", file.read_text())
+            texts[kind] = re.sub(
+                r"(?s)<style.*?</style>|<script.*?</script>|<[^>]*>", " ", file.read_text(encoding="utf-8")
+            )
         for where, text in texts.items():
             assert not re.search(r"\b[Mm]odels?\b|training|judged pairs", text), where
             assert "samples" in text
@@ -583,7 +585,7 @@ def test_the_command_judges_a_function(beside):
     again = ("mechanism", "own_noise:noisy", "--d0", "own_noise:d0", "--d1", "own_noise:d1", "--eps", 1)
     out = ask(*again, "--until", "violation", "--fail-on", "violation", "--report", "out.html", code=1)
     assert "Violation" in out
-    assert "samples" in (beside / "out.html").read_text()
+    assert "samples" in (beside / "out.html").read_text(encoding="utf-8")
     out = ask("mechanism", "own_noise:noisy", "--pairs", "own_noise:pairs", "--eps", 5, *few)
     assert re.search(r"^next +[A-Z]", out, re.MULTILINE)  # one step has no number
     assert "Not refuted" in out

@@ -360,7 +360,7 @@ def test_out_must_be_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         run("reproduce", "figures", "-o", str(tmp_path / name), "--only", "region")
     assert stop.value.code == 2
     assert "--out must be a folder" in capsys.readouterr().err
-    assert (tmp_path / "a-file").read_text() == "mine"
+    assert (tmp_path / "a-file").read_text(encoding="utf-8") == "mine"
 
 
 def test_the_help_names_the_figures() -> None:

@@ -92,7 +92,7 @@ def test_several_runs(runs, tmp_path):
     assert "b…" in out
     assert "b" * 201 not in re.sub(r"\s", "", out)
     ElementTree.parse(tmp_path / "a.svg")
-    assert not ACTS.search((tmp_path / "a.md").read_text())
+    assert not ACTS.search((tmp_path / "a.md").read_text(encoding="utf-8"))
 
 
 def test_a_plan_of_others(tmp_path):

@@ -564,7 +564,7 @@ def test_probe_of_a_plan(tmp_path):
 def test_a_report_shows_the_probe(tmp_path):
     audit, found = eg.audit(responses(1.0, 60), rule="split", delta=0.0), found_in(bugs.NoNoise)
     for kind, words in (("html", "what the accountant assumes?"), ("md", "## Probe"), ("json", '"probe"')):
-        page = eg.report(audit, out=tmp_path / f"r.{kind}", probe=found).read_text()
+        page = eg.report(audit, out=tmp_path / f"r.{kind}", probe=found).read_text(encoding="utf-8")
         assert words in page
         assert "The noise is 0, where 2 is accounted." in page
     with pytest.raises(InvalidInput, match="goes with the report of an audit"):

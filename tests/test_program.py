@@ -40,8 +40,8 @@ def test_a_python_program_with_arrays(tmp_path):
         x, y, points, labels = (np.load(folder / f) for f in
                                 ("train_0.npy", "train_1.npy", "points_0.npy", "points_1.npy"))
         assert x.dtype == np.float32 and x.shape == (3, 2) and y.tolist() == [0, 1, 1] and labels.tolist() == [0, 1]
-        seed, size = int(sys.argv[2]), int((folder / "size.txt").read_text())
-        assert seed == int((folder / "seed.txt").read_text()) == int(os.environ["EPSGAUGE_SEED"])
+        seed, size = int(sys.argv[2]), int((folder / "size.txt").read_text(encoding="utf-8"))
+        assert seed == int((folder / "seed.txt").read_text(encoding="utf-8")) == int(os.environ["EPSGAUGE_SEED"])
         assert size == int(os.environ["EPSGAUGE_SIZE"]) == 4
         assert os.getcwd() == sys.argv[3]
         np.save(folder / "losses.npy", ((points - x.mean(0)) ** 2).sum(1) + seed % 10)
@@ -73,7 +73,9 @@ def test_the_text_files_hold_the_very_numbers(tmp_path):
     rows = np.loadtxt(tmp_path / "train.csv", delimiter=",")
     np.testing.assert_array_equal(rows[:, :2].astype(np.float32), DATA[0])
     np.testing.assert_array_equal(rows[:, 2], DATA[1])
-    assert (tmp_path / "points.csv").read_text().splitlines()[1] == '-7.5,1.0000000031710769e-30,"a ""no"""'
+    assert (tmp_path / "points.csv").read_text(encoding="utf-8").splitlines()[
+        1
+    ] == '-7.5,1.0000000031710769e-30,"a ""no"""'
 
 
 def test_nothing_reads_an_argument_as_shell(tmp_path):
@@ -89,7 +91,7 @@ def test_nothing_reads_an_argument_as_shell(tmp_path):
 def ended(pid):
     """Whether a process has ended; a zombie that nobody has waited for has."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
 
@@ -114,7 +116,7 @@ def test_a_timeout_kills_the_program_and_its_children(tmp_path, monkeypatch):
         Program(command=["/bin/sh", "-c", line], timeout=0.1).observe(DATA, POINTS, seed=0)
     assert "must end within timeout = 0.1 seconds, but it was still running and has been killed" in str(caught.value)
     assert str(caught.value).endswith("Its output ends with:\nstarted")
-    numbers = [int(n) for n in pids.read_text().split()]
+    numbers = [int(n) for n in pids.read_text(encoding="utf-8").split()]
     assert len(numbers) == 2
     for number in numbers:
         ends(number)
@@ -149,7 +151,7 @@ Program(command=command).observe(data, data, seed=0)
     go_on.touch()
     _, said = parent.communicate()
     assert "KeyboardInterrupt" in said
-    ends(int(pid.read_text()))
+    ends(int(pid.read_text(encoding="utf-8")))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
@@ -157,7 +159,7 @@ def test_a_child_does_not_outlive_a_program_that_ended_well(tmp_path):
     pid = tmp_path / "pid"
     line = f'sleep 600 & echo $! > {pid}; printf "1\\n2\\n" > "$0/losses.csv"'
     assert Program(command=["/bin/sh", "-c", line, "{folder}"]).observe(DATA, POINTS, seed=0).tolist() == [1.0, 2.0]
-    ends(int(pid.read_text()))
+    ends(int(pid.read_text(encoding="utf-8")))
 
 
 SH = ["/bin/sh", "-c"]
@@ -253,4 +255,4 @@ leaving.end_all()
 os._exit(0)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-    ends(int((tmp_path / "pid").read_text()))
+    ends(int((tmp_path / "pid").read_text(encoding="utf-8")))

@@ -12,7 +12,7 @@ from epsgauge.stats import rates
 from epsgauge.stats.families import DeltaAtEps, EpsAtDelta, Mu
 from epsgauge.stats.region import delta_of_rates, eps_of_rates, mu_of_rates
 
-PAPER = json.loads((Path(__file__).parent / "reference" / "paper.json").read_text())
+PAPER = json.loads((Path(__file__).parent / "reference" / "paper.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("k", [0, 1, 7, 19, 20])

@@ -9,7 +9,9 @@ import pytest
 import epsgauge as eg
 
 FOLDER = Path(__file__).parent / "reference"
-REFERENCE, HARD = (json.loads((FOLDER / name).read_text())["cases"] for name in ("posterior.json", "hard.json"))
+REFERENCE, HARD = (
+    json.loads((FOLDER / name).read_text(encoding="utf-8"))["cases"] for name in ("posterior.json", "hard.json")
+)
 CASES = REFERENCE + HARD
 
 

@@ -399,7 +399,7 @@ def test_the_command_makes_the_same_report(runs, settings, tmp_path):
     line = shlex.split(command)
     assert line[:2] == ["epsgauge", "report"]
     ask(*line[1:-1], tmp_path / "again.json")
-    again = json.loads((tmp_path / "again.json").read_text())
+    again = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))
     assert again["settings"] == found.settings.model_dump(mode="json")
     assert again["verdict"]["bound"] == pytest.approx(found.verdict.bound)
 
@@ -423,7 +423,7 @@ def test_the_command_of_scores(tmp_path):
     (command,) = redo.of_audit(found, str(tmp_path / "again.json"))
     line = [str(tmp_path / "scores.csv") if word == "FILE" else word for word in shlex.split(command)]
     again = json.loads(ask(*line[1:], "--json"))
-    assert json.loads((tmp_path / "again.json").read_text())["lower_bound"] == again["lower_bound"]
+    assert json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["lower_bound"] == again["lower_bound"]
     assert again["rule"]["threshold"] == pytest.approx(found.judged.threshold)
     assert again["lower_bound"] == pytest.approx(found.lower_bound)
 
@@ -435,13 +435,13 @@ def test_the_command_of_scores_as_another_tool_wrote_them(tmp_path, way):
     (tmp_path / "their file.csv").write_text("\n".join(["label,loss", *rows, ""]))
     words = ("--adjacency", "substitute", "--independent", "--bit-column", "label", "--score-column", "loss", *way)
     ask("scores", tmp_path / "their file.csv", *words, "--report", out)
-    first = json.loads(out.read_text())
+    first = json.loads(out.read_text(encoding="utf-8"))
     (command,) = first["what_was_run"]["commands"]
     assert shlex.split(command)[-1] == str(out)
     out.unlink()
     ask(*shlex.split(command)[1:])
-    assert json.loads(out.read_text())["lower_bound"] == first["lower_bound"]
-    assert json.loads(out.read_text())["scores"] == first["scores"]
+    assert json.loads(out.read_text(encoding="utf-8"))["lower_bound"] == first["lower_bound"]
+    assert json.loads(out.read_text(encoding="utf-8"))["scores"] == first["scores"]
 
 
 def test_the_commands_of_a_run_name_its_plan_and_the_report(tmp_path):
@@ -450,7 +450,7 @@ def test_the_commands_of_a_run_name_its_plan_and_the_report(tmp_path):
     eg.run(eg.Plan.read(file), out=tmp_path / "run", executor=InProcess())
     found = eg.audit(Run.open(tmp_path / "run"))
     eg.report(found, out=tmp_path / "r.json")
-    begin, end = json.loads((tmp_path / "r.json").read_text())["what_was_run"]["commands"]
+    begin, end = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["what_was_run"]["commands"]
     assert shlex.split(begin) == ["epsgauge", "run", str(file), "--out", str(tmp_path / "run")]
     assert shlex.split(end) == ["epsgauge", "report", str(tmp_path / "run"), "-o", str(tmp_path / "r.json")]
     assert f"epsgauge probe '{file}'" in [step.command for step in found.decision.steps]
@@ -461,11 +461,11 @@ def test_the_commands_of_counts_and_comparisons(runs, tmp_path):
     line = shlex.split(command)
     assert "--rule best" in command
     ask(*line[1:-1], tmp_path / "compare.md")
-    assert (tmp_path / "compare.md").read_text().startswith("# Comparison of runs: ")
+    assert (tmp_path / "compare.md").read_text(encoding="utf-8").startswith("# Comparison of runs: ")
     ran = json.loads(written(eg.estimate_mu(TALLY, prior=(1.0, 1.0)), "json", claimed=2.0))["what_was_run"]
     line = shlex.split(ran["commands"][0])
     ask(*line[1:-1], tmp_path / "counts.json")
-    assert json.loads((tmp_path / "counts.json").read_text())["prior"] == [1.0, 1.0]
+    assert json.loads((tmp_path / "counts.json").read_text(encoding="utf-8"))["prior"] == [1.0, 1.0]
 
 
 def test_report_has_the_options_of_audit():
@@ -485,12 +485,16 @@ def test_formats_and_files(runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = ask("report", runs / "other")
     assert said.endswith("report: report.html\n")
-    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     ask("report", runs / "other", "--format", "md")
-    assert (tmp_path / "report.md").read_text().startswith("# Privacy audit: other\n")
+    assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# Privacy audit: other\n")
     assert json.loads(ask("report", runs / "other", "--format", "json", "-o", "-"))["name"] == "other"
     assert Run.open(runs / "other").looks[-1]["kind"] == "audit"  # a report is a look
-    assert report(eg.estimate(FEW, delta=1e-5), out="x.txt", format="md").read_text().startswith("# Privacy estimate")
+    assert (
+        report(eg.estimate(FEW, delta=1e-5), out="x.txt", format="md")
+        .read_text(encoding="utf-8")
+        .startswith("# Privacy estimate")
+    )
 
 
 def test_bad_places_are_refused_before_the_look(runs, tmp_path):

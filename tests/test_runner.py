@@ -204,7 +204,7 @@ def children():
 
 def command(pid):
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").split("\0")
     except OSError:
         return ["ps"]  # gone already
 
@@ -270,7 +270,7 @@ def own_code(tmp_path):
     file = folder / f"{name}.py"
 
     def write(text):
-        file.write_text((PIPELINES / "fast.py").read_text() + text)
+        file.write_text((PIPELINES / "fast.py").read_text(encoding="utf-8") + text)
         sys.modules.pop(name, None)
 
     write("")

@@ -74,7 +74,7 @@ def program_plan(folder, n_models=6):
 
 
 def module_plan(folder, name, n_models=6, text=""):
-    (folder / f"{name}.py").write_text((PIPELINES / "fast.py").read_text() + text)
+    (folder / f"{name}.py").write_text((PIPELINES / "fast.py").read_text(encoding="utf-8") + text)
     return plan(n_models, trainer={"use": f"{name}:Mean"}, data={"use": f"{name}:data"}, folder=folder)
 
 
@@ -85,7 +85,7 @@ def module_plan(folder, name, n_models=6, text=""):
 def test_code_edited_during_a_run_stops_it_and_a_restored_one_goes_on(tmp_path, folder, make):
     planned = make(folder)
     (file,) = folder.glob("*.py")
-    old = file.read_text()
+    old = file.read_text(encoding="utf-8")
     run(planned, out=tmp_path / "alone", workers=1)
     with pytest.raises(CodeChanged) as caught:
         run(planned, out=tmp_path / "a", workers=2, watch=Edit(2, lambda: file.write_text(old + "\nx = 1\n")))
@@ -102,7 +102,7 @@ def test_code_edited_during_a_run_stops_it_and_a_restored_one_goes_on(tmp_path, 
 def test_a_file_that_is_written_again_as_it_was_stops_nothing(tmp_path, folder):
     planned = module_plan(folder, "written_again")
     file = folder / "written_again.py"
-    edit = Edit(2, lambda: file.write_text(file.read_text()))
+    edit = Edit(2, lambda: file.write_text(file.read_text(encoding="utf-8")))
     assert here(planned, tmp_path / "a", watch=edit).complete
 
 
@@ -113,7 +113,7 @@ def test_models_of_rehearsal_and_ranking_are_not_mixed_either(tmp_path, folder):
     class Early(Watch):
         def stage(self, name):
             if name == kind:
-                file.write_text(file.read_text() + "# changed\n")
+                file.write_text(file.read_text(encoding="utf-8") + "# changed\n")
 
     for kind in ("rehearsing", "ranking"):
         game = {"challenge": "worst", "pool_size": 8, "ranking_models": 32, "train_size": 15}

@@ -210,7 +210,7 @@ def test_the_adjacency_of_a_file(tmp_path, name):
     other = partial(Scores.read, adjacency="substitute")
     refused("says that its adjacency is add-remove, but adjacency is substitute.", other, path)
     if name == "a.csv":
-        path.write_text(path.read_text().replace("add-remove", "swap"))
+        path.write_text(path.read_text(encoding="utf-8").replace("add-remove", "swap"))
     elif name == "a.parquet":
         path.write_bytes(parquet.render({"bit": np.array([1]), "score": np.array([0.5])}, {"adjacency": "swap"}))
     else:
@@ -259,7 +259,7 @@ def test_bad_csv_files(tmp_path, content, sentence):
 def test_a_file_that_was_cut_short_is_no_smaller_audit(tmp_path):
     path = tmp_path / "a.csv"
     table(score=[0.5, 1.25, 2.75]).write(path)
-    whole = path.read_text()
+    whole = path.read_text(encoding="utf-8")
     assert whole.startswith("# epsgauge scores, adjacency=substitute, rows=3\n")
     lines = whole.splitlines(keepends=True)
     sentence = "a.csv says that it has 3 rows, but it has 2: it was cut short or edited. Write or copy it again, or"

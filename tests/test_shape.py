@@ -85,14 +85,14 @@ def test_nothing_outside_asks_for_a_method_by_name():
         place = file.relative_to(SOURCE).as_posix()
         if place.startswith(("methods/", "paper/", *OTHER_NAMES)) or "templates" in place:
             continue
-        for number, line in enumerate(file.read_text().splitlines(), 1):
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             if re.search(rf'"({names})"', line) and not line.strip().startswith(("#", ">>>", '"""')):
                 found.append(f"{place}:{number}: {line.strip()}")
     assert found == []
 
 
 def test_the_map_names_every_file():
-    named = set(re.findall(r"`_?(\w+)`", (SOURCE.parents[1] / "docs/design.md").read_text()))
+    named = set(re.findall(r"`_?(\w+)`", (SOURCE.parents[1] / "docs/design.md").read_text(encoding="utf-8")))
     parts = {"calibration_" + part for part in ("bounds", "exact", "result", "scenarios", "sources")}  # `_bounds`, …
     rooms = "attacks auditing bounds data figures games methods probing reporting reporting/viewer runner sampling "
     rooms += "scores scores/importers stats trainers"

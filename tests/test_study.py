@@ -24,10 +24,10 @@ def test_the_page_has_the_tables_of_the_results():
 
 @pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.stem)
 def test_every_result_has_its_plans_and_scores(file):
-    result = json.loads(file.read_text())
+    result = json.loads(file.read_text(encoding="utf-8"))
     for row in result["rows"]:
         name = f"{result['setting']}-m{row['m']}"
-        plan = eg.Plan.from_tables(json.loads((STUDY / "plans" / f"{name}.json").read_text()))
+        plan = eg.Plan.from_tables(json.loads((STUDY / "plans" / f"{name}.json").read_text(encoding="utf-8")))
         scores = eg.Scores.read(STUDY / "scores" / f"{name}.npz")
         assert (plan.name, plan.game.pairs_per_model) == (name, row["m"])
         assert len(scores) == plan.n_samples
@@ -37,7 +37,7 @@ def test_every_result_has_its_plans_and_scores(file):
 
 
 def test_models_of_two_plans_are_independent_and_their_points_the_same():
-    plans = [json.loads(file.read_text()) for file in sorted((STUDY / "plans").glob("*.json"))]
+    plans = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((STUDY / "plans").glob("*.json"))]
     families = {}
     for plan in plans:
         families.setdefault(plan["name"].split("-")[0], []).append(plan)
@@ -64,7 +64,7 @@ def test_the_page_has_the_tables_of_the_leaky_results():
 
 @pytest.mark.parametrize("file", sorted((LEAKY / "results").glob("*.json")), ids=lambda file: file.stem)
 def test_leaky_rows_are_those_of_the_counts_and_have_every_m(leaky, file):
-    result = json.loads(file.read_text())
+    result = json.loads(file.read_text(encoding="utf-8"))
     setting = next(setting for setting in leaky.settings.SETTINGS if setting.name == file.stem)
     again = leaky.study.rows(setting, LEAKY / "counts" / f"{setting.name}.npz")
     assert result["rows"].keys() == again.keys()
@@ -76,7 +76,7 @@ def test_leaky_rows_are_those_of_the_counts_and_have_every_m(leaky, file):
 
 def test_leaky_plans_are_those_of_the_settings_and_differ_in_their_seeds(leaky):
     plans = [setting.plan(m) for setting in leaky.settings.SETTINGS for m in setting.judged]
-    kept = {file.stem: json.loads(file.read_text()) for file in (LEAKY / "plans").glob("*.json")}
+    kept = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in (LEAKY / "plans").glob("*.json")}
     assert kept == {plan.name: json.loads(json.dumps(plan.tables())) for plan in plans}
     assert len({plan.seed for plan in plans}) == len(plans)
 

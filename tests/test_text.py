@@ -142,7 +142,9 @@ def test_data_of_a_plan(place):
         (lambda d: (d / "tokenizer.json").unlink(), 9, "must be files that transformers can read, but: "),
         (lambda d: (d / "tokenizer.json").write_text("{}"), 9, "must be files that transformers can read, but: "),
         (
-            lambda d: (d / "config.json").write_text((d / "config.json").read_text().replace('_id": 0', '_id": 5')),
+            lambda d: (d / "config.json").write_text(
+                (d / "config.json").read_text(encoding="utf-8").replace('_id": 0', '_id": 5')
+            ),
             9,
             "must have the same pad token, but it is 0 and 5",
         ),
@@ -195,7 +197,9 @@ def test_vectors_are_computed_once(place, monkeypatch):
     vectors(8)
     (place / "train.tsv").write_text("sentence\tlabel\ngood\t1\n")
     vectors()
-    (place / "encoder" / "config.json").write_text((place / "encoder" / "config.json").read_text() + " ")
+    (place / "encoder" / "config.json").write_text(
+        (place / "encoder" / "config.json").read_text(encoding="utf-8") + " "
+    )
     vectors()
     assert len(made) == 8
     assert len(list((place / "cache" / "epsgauge").iterdir())) == 4

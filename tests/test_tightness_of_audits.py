@@ -26,7 +26,7 @@ def tightness(monkeypatch):
 def tiny(tightness, monkeypatch, tmp_path):
     """The settings with trainings of milliseconds."""
     for name in ("WHITE_BOX", "DEMO"):
-        text = getattr(tightness, name).read_text()
+        text = getattr(tightness, name).read_text(encoding="utf-8")
         for key, value in {"train_size": 30, "batch_size": 15, "epochs": 1, "reference_size": 10}.items():
             text, found = re.subn(rf"^{key} = \d+", f"{key} = {value}", text, flags=re.MULTILINE)
             assert found

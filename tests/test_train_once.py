@@ -18,7 +18,7 @@ from epsgauge.bounds.ranked import Ranked
 from epsgauge.methods.needs_of_one_run import _drawn
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "train-once.md").read_text()
+PAGE = (ROOT / "docs" / "train-once.md").read_text(encoding="utf-8")
 STUDY = ROOT / "studies" / "train_once"
 
 
@@ -53,7 +53,7 @@ def test_the_four_commands_find_a_training_without_noise(tmp_path):
         assert "Violation" in done.stdout
         assert "guaranteed" in done.stdout
         ask(*reported[1:])
-        assert coins.declaration.digest[:12] in Path("report.html").read_text()
+        assert coins.declaration.digest[:12] in Path("report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.filterwarnings("ignore")  # of Opacus
@@ -71,7 +71,7 @@ def test_the_example_with_noise_is_no_violation(tmp_path):
 
 
 def test_the_page_has_what_the_scores_of_the_study_say():
-    results, study = json.loads((STUDY / "results.json").read_text()), module(STUDY / "study.py")
+    results, study = json.loads((STUDY / "results.json").read_text(encoding="utf-8")), module(STUDY / "study.py")
     rows = results["rows"]
     for row in rows:
         rates = study.rates(row["kind"], row["noise"])

@@ -147,7 +147,7 @@ def test_the_browser_is_opened_by_a_file_that_only_its_owner_reads(tmp_path, mon
 
     def served(viewer):
         file = next(tmp_path.glob("*/*.html"))
-        text.append(file.read_text())
+        text.append(file.read_text(encoding="utf-8"))
         for thread in threading.enumerate():
             if thread.name == "opens a browser":
                 thread.join(10)
@@ -912,7 +912,7 @@ MARKS = [(mark, back) for mark in ("focus", "edge", "accent") for back in ("page
 
 
 def colours():
-    css = (STATIC / "viewer.css").read_text()
+    css = (STATIC / "viewer.css").read_text(encoding="utf-8")
     light, dark = (re.search(start + r"\s*:root\s*{(.*?)}", css, re.S)[1] for start in ("^", r"scheme: dark\)\s*{"))
     return [dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6})", part)) for part in (light, dark)]
 
@@ -927,7 +927,7 @@ def test_contrast_is_that_of_wcag_aa(scheme):
 
 
 def test_every_colour_of_the_style_is_a_variable_that_was_checked():
-    css = (STATIC / "viewer.css").read_text()
+    css = (STATIC / "viewer.css").read_text(encoding="utf-8")
     body = css[css.index("* {") :]
     assert not re.search(r"#[0-9a-fA-F]{3,8}\b(?!:)", re.sub(r"#[a-z][\w-]*[\s{:>]", "", body))
     used = set(re.findall(r"(?<![-\w])color:\s*var\(--([\w-]+)\)", body))

@@ -144,11 +144,17 @@ def entries(kept):
         lambda file: file.write_bytes(os.urandom(500)),
         lambda file: file.write_bytes(file.read_bytes()[:-20]),
         lambda file: file.write_text("[" * 30_000),
-        lambda file: file.write_text(file.read_text() + " " * cache.MOST_BYTES),
-        lambda file: file.write_text(json.dumps({**json.loads(file.read_text()), "made_by": "1 0.0.0 another"})),
-        lambda file: file.write_text(json.dumps({**json.loads(file.read_text()), "content": "of another run"})),
-        lambda file: file.write_text(file.read_text().replace('"bound":', '"bound":-1')),
-        lambda file: file.write_text(re.sub(r'"kind":"[^"]*"', '"kind":"<b>fine</b>"', file.read_text())),
+        lambda file: file.write_text(file.read_text(encoding="utf-8") + " " * cache.MOST_BYTES),
+        lambda file: file.write_text(
+            json.dumps({**json.loads(file.read_text(encoding="utf-8")), "made_by": "1 0.0.0 another"})
+        ),
+        lambda file: file.write_text(
+            json.dumps({**json.loads(file.read_text(encoding="utf-8")), "content": "of another run"})
+        ),
+        lambda file: file.write_text(file.read_text(encoding="utf-8").replace('"bound":', '"bound":-1')),
+        lambda file: file.write_text(
+            re.sub(r'"kind":"[^"]*"', '"kind":"<b>fine</b>"', file.read_text(encoding="utf-8"))
+        ),
         lambda file: (file.rename(file.parent / "elsewhere"), file.symlink_to(file.parent / "elsewhere")),
         lambda file: (file.unlink(), file.mkdir()),
         lambda file: (file.unlink(), os.mkfifo(file)),
@@ -157,7 +163,7 @@ def entries(kept):
 def test_a_damaged_or_foreign_file_is_as_good_as_none(three, tmp_path, damage):
     kept = tmp_path / "kept"
     before = Started(three, kept).rows()
-    damage(max(entries(kept), key=lambda file: '"name":"run 1"' in file.read_text()))
+    damage(max(entries(kept), key=lambda file: '"name":"run 1"' in file.read_text(encoding="utf-8")))
     again = Started(three, kept)
     assert {name: row.verdict for name, row in again.rows().items()} == {n: row.verdict for n, row in before.items()}
     assert again.audited == ["1"]
@@ -347,7 +353,7 @@ def test_the_users_cache_is_used(tmp_path, monkeypatch):
     with Served(tmp_path / "runs") as here:
         listed(here.client)
     (file,) = (tmp_path / "cache" / "epsgauge" / "runs").iterdir()
-    assert json.loads(file.read_text())["verdict"]["kind"] in RULINGS
+    assert json.loads(file.read_text(encoding="utf-8"))["verdict"]["kind"] in RULINGS
     monkeypatch.setattr(audits, "audit_run", None)  # nobody asks for it
     with Served(tmp_path / "runs") as here:
         assert "chip" in listed(here.client)["parts"]["rows"]

@@ -43,7 +43,7 @@ def test_what_the_probe_finds_is_printed(capsys):
 
 
 def test_the_page_has_every_pipeline():
-    page = PAGE.read_text()
+    page = PAGE.read_text(encoding="utf-8")
     assert [name for name, case in CASES.items() if f"| {case.meaning} |" not in page] == []
     bugs = sum(case.bug for case in CASES.values())
     assert re.search(rf"has {bugs} small trainings with a bug .* and {len(CASES) - bugs} that are right", page)
