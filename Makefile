@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports tests long docs notebook pages pictures browser figures oracle benchmark soak faults proofs zoo clean
+.PHONY: demo test lint types imports tests long portable lowest docs notebook pages pictures browser figures oracle benchmark soak faults proofs zoo clean
 
 demo: $(VENV)/installed
 	$(BIN)/epsgauge demo
@@ -36,6 +36,14 @@ tests: $(VENV)/installed
 # Tests that repeat at length what shorter ones show
 long: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto -m long tests
+
+# The numeric and textual tests on an older CPU, in other locales and folders, as another user, without git: one line each
+portable: $(VENV)/installed
+	$(BIN)/python tools/portable.py
+
+# The core's tests with the lowest versions that pyproject.toml allows, in build/lowest
+lowest: $(VENV)/installed
+	$(BIN)/python tools/lowest.py
 
 # The documentation as a site in build/docs; a warning is an error, also one of a page that an earlier build has read
 docs: $(VENV)/installed

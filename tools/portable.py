@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-LOGS = ROOT / "build" / "portable"
 NOBODY = 65534
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".*_cache", ".hypothesis")
 
@@ -86,7 +85,7 @@ ENVIRONMENTS = {
     "c-locale": Environment("LC_ALL=C without UTF-8 mode", TEXTUAL, c_locale),
     "odd-path": Environment(f"a checkout in “{ODD}”", TEXTUAL, copy=ODD),
     "odd-path-c-locale": Environment("both of these", TEXTUAL, c_locale, copy=ODD, xdist=False),
-    "umask": Environment("umask 077", TEXTUAL, umask=0o077),
+    "umask": Environment("umask 077", TEXTUAL, copy="checkout", umask=0o077),
     "no-root": Environment("the user nobody", TEXTUAL, copy="checkout", user=NOBODY),
     "no-git": Environment("no git on the path", TEXTUAL, without="git"),
 }
@@ -96,28 +95,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=ENVIRONMENTS, metavar="NAME", default=list(ENVIRONMENTS))
     parser.add_argument("--list", action="store_true", help="names the environments")
-    parser.add_argument("-n", "--processes", default="auto", help="of pytest")
     parser.add_argument("--tests", nargs="+", metavar="FILE", help="run these instead")
+    parser.add_argument("-n", "--processes", default="auto", help="of pytest")
+    parser.add_argument("--no-xdist", action="store_true", help="one process, without the plugin")
+    parser.add_argument("--logs", type=Path, default=ROOT / "build" / "portable", help="a folder for what pytest says")
     asked = parser.parse_args()
     if asked.list:
         print("\n".join(f"{name:18} {one.meaning}" for name, one in ENVIRONMENTS.items()))
         return
-    LOGS.mkdir(parents=True, exist_ok=True)
-    good = [report(name, ENVIRONMENTS[name], asked.processes, asked.tests) for name in asked.only]
+    asked.logs.mkdir(parents=True, exist_ok=True)
+    good = [report(name, ENVIRONMENTS[name], asked) for name in asked.only]
     sys.exit(0 if all(good) else 1)
 
 
-def report(name: str, environment: Environment, processes: str, tests: list[str] | None) -> bool:
+def report(name: str, environment: Environment, asked: argparse.Namespace) -> bool:
     """Run the tests in an environment, and print a line about it; whether all passed."""
     python = interpreter(environment.user)
     if python is None:
         print(f"{name:18} skipped: not started as root, or {sys.executable} is in a folder of root's")
         return True
-    start, log = time.monotonic(), LOGS / f"{name}.txt"
+    start, log = time.monotonic(), asked.logs / f"{name}.txt"
     with tempfile.TemporaryDirectory(prefix="epsgauge-") as scratch, log.open("w", encoding="utf-8") as output:
-        spread = ["-n", processes, "--dist", "loadfile"] if environment.xdist else []
-        commands = [[python, "-m", "pytest", "-q", *spread, *(tests or environment.tests)]]
-        if environment.notebooks and not tests:
+        spread = environment.xdist and not asked.no_xdist
+        options = ["-n", asked.processes, "--dist", "loadfile"] if spread else []
+        commands = [[python, "-m", "pytest", "-q", *options, *(asked.tests or environment.tests)]]
+        if environment.notebooks and not asked.tests:
             commands.append([python, "tools/notebooks.py"])
         how = started(environment, Path(scratch))
         codes = [subprocess.run(command, stdout=output, stderr=output, **how).returncode for command in commands]
@@ -151,7 +153,7 @@ def started(environment: Environment, scratch: Path) -> dict[str, object]:
     folder, variables = ROOT, {**os.environ, **environment.variables()}
     for name in ("tmp", "home"):
         (scratch / name).mkdir()
-    variables |= {"TMPDIR": str(scratch / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
+    variables["TMPDIR"] = str(scratch / "tmp")
     if environment.copy is not None:
         folder = scratch / environment.copy
         shutil.copytree(ROOT, folder, ignore=LEFT_OUT, symlinks=True)
