@@ -16,6 +16,7 @@ from patience import until
 
 import epsgauge as eg
 from epsgauge.errors import InvalidInput
+from epsgauge.games.rehearsal import STRIDE
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.runner.executors import InProcess, crew_for
 from epsgauge.runner.plan import Plan
@@ -77,6 +78,29 @@ def alone(tmp_path_factory):
     return rows
 
 
+CANARIES = {"train_size": 20, "reference_size": 15, "challenge": "explicit", "canaries": "auto"}
+
+
+def rehearsed(milliseconds):
+    """A plan whose models take so long on average, with a rehearsal that takes the best canary."""
+    return plan(40, {"use": "fast:Mean", "nap": milliseconds / 500}).changed(game=CANARIES)
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """Every table of a run that was made in this process."""
+    made = {}
+
+    def tables(milliseconds):
+        if milliseconds not in made:
+            out = tmp_path_factory.mktemp("local")
+            run(rehearsed(milliseconds), out=out, executor=InProcess())
+            made[milliseconds] = killing.tables(out)
+        return made[milliseconds]
+
+    return tables
+
+
 class Contract:
     """What holds wherever models are trained; a subclass says where."""
 
@@ -84,6 +108,19 @@ class Contract:
 
     def where(self, cluster):
         raise NotImplementedError
+
+    @pytest.mark.parametrize(
+        "milliseconds", [1, pytest.param(50, marks=pytest.mark.long), pytest.param(300, marks=pytest.mark.long)]
+    )
+    def test_every_table_is_that_of_a_run_in_one_process(self, cluster, local, tmp_path, milliseconds):
+        """Quick models are sent in bundles, of several canaries, with and without noise."""
+        a_run = run(rehearsed(milliseconds), out=tmp_path, **self.where(cluster))
+        held, expected = killing.tables(tmp_path), local(milliseconds)
+        assert len(held["rehearsals"]) > 60
+        assert len({row[0] // STRIDE for row in held["rehearsals"]}) > 4
+        for name, rows in expected.items():
+            assert held[name] == rows, name
+        assert (a_run.complete, verify(tmp_path).intact) == (True, True)
 
     def test_a_model_that_raises_or_crashes_or_hangs_is_failed_and_the_others_are_the_same(
         self, cluster, alone, tmp_path

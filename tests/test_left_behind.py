@@ -95,9 +95,9 @@ class Fake:
     def __init__(self, dies, slow):
         self.dies, self.slow, self.submitted, self.broken = dies, slow, [], []
 
-    def submit(self, job, expected, inner, *, indices):
+    def submit(self, job, expected, *inner, batches):
         assert job is checked
-        future = Future()
+        future, (indices,) = Future(), batches
         self.submitted.append(indices)
         if indices in self.dies:
             self.broken.append(tuple(indices))

@@ -133,6 +133,8 @@ def experiments(
     if not isinstance(trainer, Many):
         raise TypeError("only a trainer of many models can train a group")
     first = int(indices[0]) // group.size * group.size
+    if int(indices[-1]) // group.size * group.size != first:
+        raise ValueError("models of different groups cannot be trained together")
     under = under or Conditions()
     drawn = {int(i): draw(game, roles, run_seed, int(i), under.branch) for i in indices}
     slots = [drawn.get(i) for i in range(first, int(indices[-1]) + 1)]

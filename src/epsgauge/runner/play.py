@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.games import ranking
 from epsgauge.games.experiment import Conditions, Watcher, draw, experiment, experiments
 from epsgauge.games.ranking import Ranking
-from epsgauge.games.rehearsal import canary_of, is_quiet
+from epsgauge.games.rehearsal import STRIDE, canary_of, is_quiet
 from epsgauge.games.roles import Roles, assign, candidates, ranked
 from epsgauge.games.seeds import Branch
 from epsgauge.games.signals import Outcome
@@ -45,6 +45,8 @@ from epsgauge.trainers.protocol import (
     trains_with,
     without_noise,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +192,14 @@ def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
         return [ranking.rank_with(on.trainer, on.points, among, plan.points_seed, index) for index in indices]
 
 
+def each(plan: Plan, job: Callable[..., list[T]], *args: Any) -> list[T]:
+    """What `job(plan, ..., batch)` gives for each batch of the last argument. Batches may share a message, but not a
+    training: they may have different canaries, or belong to different groups.
+    """
+    *shared, batches = args
+    return [one for batch in batches for one in job(plan, *shared, batch)]
+
+
 def play(plan: Plan, roles: Roles, group: Group | None, indices: Sequence[int]) -> list[Outcome]:
     """Play the game with the models of these indices, which are of one group if there are groups."""
     found = _played(plan, table(plan).trainer, roles, group, indices, Branch.audited)
@@ -222,6 +232,8 @@ def rehearsable(plan: Plan) -> list[tuple[tuple[str, ...], bool]]:
 
 def rehearse(plan: Plan, roles: Roles, group: Group | None, numbers: Sequence[int]) -> list[Outcome]:
     """Train models of the rehearsal, all with one canary, and all with or without noise."""
+    if len({number // STRIDE for number in numbers}) != 1:
+        raise ValueError("models of a rehearsal with different canaries cannot be one batch")
     on = table(plan)
     trainer = on.quiet if is_quiet(np.asarray(numbers))[0] else on.trainer
     if trainer is None:

@@ -42,7 +42,7 @@ class Job(NamedTuple):
 
     run: str
     head: str
-    indices: list[int] | None
+    batches: list[list[int]] | None
     fresh: bool  # in a process of its own, which is ended afterwards
 
 
@@ -106,11 +106,11 @@ class _Site:
             if job.head not in child.heads:
                 child.ask(wanted, worker.learn, job.head, head())
                 child.heads.add(job.head)
-            done = child.ask(wanted, worker.do, job.head, job.indices)
+            done = child.ask(wanted, worker.do, job.head, job.batches)
             reply = Reply(done)
         except BrokenExecutor:
-            late = child.pool.late()
-            reply = Reply(why=late.get(tuple(job.indices or ()) or (0,)))
+            late, batches = child.pool.late(), job.batches or []
+            reply = Reply(why=late.get(tuple(batches[0])) if len(batches) == 1 else None)
         except Exception as error:
             reply = Reply(error=error)
         finally:
