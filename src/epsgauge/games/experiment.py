@@ -60,7 +60,7 @@ def bits_of(game: GameSettings, run_seed: int, index: int, branch: Branch = Bran
     """
     if branch is Branch.rehearsal:
         turns = (index + np.arange(game.pairs_per_model)) % 2
-        if is_quiet(np.array(index)):
+        if is_quiet(index):
             return turns
         begin = generator(run_seed, branch, Stream.bits, index // 2).integers(0, 2, size=game.pairs_per_model)
         begin[0] = 0

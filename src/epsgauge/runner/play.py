@@ -235,22 +235,15 @@ def rehearse(plan: Plan, roles: Roles, group: Group | None, numbers: Sequence[in
     if len({number // STRIDE for number in numbers}) != 1:
         raise ValueError("models of a rehearsal with different canaries cannot be one batch")
     on = table(plan)
-    trainer = on.quiet if is_quiet(np.asarray(numbers))[0] else on.trainer
+    trainer = on.quiet if is_quiet(numbers[0]) else on.trainer
     if trainer is None:
         raise ValueError("this trainer cannot be had without its noise")
-    return _played(plan, trainer, _with_canary(roles, numbers[0]), group, numbers, Branch.rehearsal)
+    return _played(plan, trainer, rehearsal_roles(plan, roles, numbers[0]), group, numbers, Branch.rehearsal)
 
 
-def rehearsal_bits(plan: Plan, roles: Roles, number: int) -> tuple[Ints, Ints, int]:
-    """What is known of a model of the rehearsal without training it."""
-    drawn = draw(plan.game, _with_canary(roles, number), plan.seed, number, Branch.rehearsal)
-    return drawn.bits, drawn.pairs, drawn.seed
-
-
-def _with_canary(roles: Roles, number: int) -> Roles:
-    """With the one canary that this model of the rehearsal is trained with, where several are tried."""
-    which = int(canary_of(np.array([number]))[0])
-    return replace(roles, canaries=roles.canaries[[which]]) if len(roles.canaries) > which > 0 else roles
+def rehearsal_roles(plan: Plan, roles: Roles, number: int) -> Roles:
+    """With the one canary that this model of the rehearsal is trained with, if several are tried."""
+    return roles.taking(canary_of(number)) if plan.tries_canaries else roles
 
 
 @contextmanager
@@ -261,10 +254,15 @@ def _quietly(plan: Plan) -> Iterator[None]:
         yield
 
 
-def lost(plan: Plan, roles: Roles, index: int, why: str) -> Outcome:
+def lost(plan: Plan, roles: Roles, index: int, why: str, branch: Branch = Branch.audited) -> Outcome:
     """What is known of a model without training it, where its worker could not."""
-    drawn = draw(plan.game, roles, plan.seed, index)
+    drawn = draw(plan.game, roles, plan.seed, index, branch)
     return Outcome(index, drawn.seed, drawn.bits, drawn.pairs, 0.0, error=why)
+
+
+def lost_rehearsal(plan: Plan, roles: Roles, number: int, why: str) -> Outcome:
+    """The same for a model of the rehearsal."""
+    return lost(plan, rehearsal_roles(plan, roles, number), number, why, Branch.rehearsal)
 
 
 def _watched_privacy(plan: Plan, trainer: Trainer | Observer) -> Privacy | None:
