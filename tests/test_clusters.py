@@ -26,6 +26,7 @@ from epsgauge.runner.results import DIED_TWICE, apart, single
 from epsgauge.runner.run import run
 from epsgauge.runner.verify import verify
 from epsgauge.runner.view import Run
+from epsgauge.trainers.reaper import STOOD_STILL
 
 PIPELINES = Path(__file__).parent / "pipelines"
 KILLS = 5  # more of them: tools/soak.py
@@ -125,18 +126,22 @@ class Contract:
     def test_a_model_that_raises_or_crashes_or_hangs_is_failed_and_the_others_are_the_same(
         self, cluster, alone, tmp_path
     ):
-        """Also the first test that modules travel: no worker has them."""
-        seeds = {i: training_seed(0, Branch.audited, i) for i in (1, 2, 3, 4)}
-        ways = {"raises": [seeds[1]], "starts": [seeds[2]], "crashes": [seeds[3]], "sleeps": [seeds[4]]}
-        trouble = {"use": "several_ways:Several", **ways}
-        a_run = run(plan(6, trouble, execution={"timeout": 2.0}), out=tmp_path, **self.where(cluster))
+        """Also the first test that modules travel: no worker has them. A cluster's worker that is stopped is replaced,
+        and its model trained elsewhere.
+        """
+        ways = ("raises", "starts", "crashes", "sleeps", "stops", *(() if cluster is None else ("stops_parent",)))
+        seeds = {way: [training_seed(0, Branch.audited, i)] for i, way in enumerate(ways, 1)}
+        trouble = {"use": "several_ways:Several", "once_in": str(tmp_path), **seeds}
+        a_run = run(plan(8, trouble, execution={"timeout": 2.0}), out=tmp_path, **self.where(cluster))
         errors = {failure.index: failure.error for failure in a_run.failed}
-        assert sorted(errors) == [1, 3, 4]
+        assert sorted(errors) == [1, 3, 4, 5]
         assert "the loss exploded" in errors[1]
         assert errors[3] == DIED_TWICE
         assert "longer than execution.timeout = 2 seconds" in errors[4]
-        held, expected = killing.rows(tmp_path), alone(6)
-        assert [row for row in held if row[1] == "done"] == [row for row in expected if row[0] in (0, 2, 5)]
+        assert STOOD_STILL in errors[5]
+        assert "longer than execution.timeout = 2 seconds" in errors[5]
+        held, expected = killing.rows(tmp_path), alone(8)
+        assert [row for row in held if row[1] == "done"] == [row for row in expected if row[0] in (0, 2, 6, 7)]
         assert [row[4:6] for row in held] == [row[4:6] for row in expected]  # bits and pairs
         assert (a_run.notes, verify(tmp_path).intact) == ([], True)
 

@@ -70,7 +70,7 @@ class _Child:
     """One process, and what it knows."""
 
     def __init__(self, payload: bytes, timeout: float | None, settings: dict[str, str]) -> None:
-        self.pool = Pool(payload, 1, timeout, plan_of, settings)
+        self.pool = Pool(payload, 1, timeout, plan_of, settings, ends_parent=True)
         self.heads: set[str] = set()
         self.devices = os.environ.get(_DEVICES)
 
