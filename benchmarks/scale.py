@@ -106,7 +106,7 @@ def bytes_of_a_job(where: dict) -> str:
     crew: Crew = crew_for(plan(10), where.get("executor"), where.get("workers"))
     try:
         if isinstance(crew, Fleet):
-            job = Job(crew.run, f"{crew.run}-0", [12345], False)
+            job = Job(crew.run, f"{crew.run}-0", [[12345]], False)
             return f"{len(pickle.dumps(job))} bytes a job, {len(crew.payload)} once for each worker"
         return "the plan once for each worker; points and numbers with each job"
     finally:

@@ -10,12 +10,14 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from patience import until
 
+from epsgauge.runner.schema import TABLES
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
 
@@ -141,4 +143,19 @@ def rows(out: Path) -> list[tuple[object, ...]]:
     columns = "idx, state, seed, error, bits, pairs, signals"
     found = connection.execute(f"SELECT {columns} FROM models ORDER BY idx").fetchall()
     connection.close()
+    return found
+
+
+TIMES = {"seconds", "finished", "time"}
+SESSIONS = ("sessions",)  # entries of `meta` that say when and by which process a run was made
+
+
+def tables(out: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of every table, without times and what follows from them: seals, and entries about sessions."""
+    found = {}
+    with closing(sqlite3.connect(out / FILE)) as connection:
+        for table in TABLES:
+            columns = [name for name in table.columns if name not in TIMES]
+            rows = connection.execute(f"SELECT {', '.join(columns)} FROM {table.name} ORDER BY 1").fetchall()
+            found[table.name] = [row for row in rows if row[0] not in SESSIONS]
     return found

@@ -16,6 +16,7 @@ from patience import until
 
 import epsgauge as eg
 from epsgauge.errors import InvalidInput
+from epsgauge.games.rehearsal import STRIDE
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.runner.executors import InProcess, crew_for
 from epsgauge.runner.plan import Plan
@@ -25,6 +26,7 @@ from epsgauge.runner.results import DIED_TWICE, apart, single
 from epsgauge.runner.run import run
 from epsgauge.runner.verify import verify
 from epsgauge.runner.view import Run
+from epsgauge.trainers.reaper import STOOD_STILL
 
 PIPELINES = Path(__file__).parent / "pipelines"
 KILLS = 5  # more of them: tools/soak.py
@@ -77,6 +79,29 @@ def alone(tmp_path_factory):
     return rows
 
 
+CANARIES = {"train_size": 20, "reference_size": 15, "challenge": "explicit", "canaries": "auto"}
+
+
+def rehearsed(milliseconds):
+    """A plan whose models take so long on average, with a rehearsal that takes the best canary."""
+    return plan(40, {"use": "fast:Mean", "nap": milliseconds / 500}).changed(game=CANARIES)
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """Every table of a run that was made in this process."""
+    made = {}
+
+    def tables(milliseconds):
+        if milliseconds not in made:
+            out = tmp_path_factory.mktemp("local")
+            run(rehearsed(milliseconds), out=out, executor=InProcess())
+            made[milliseconds] = killing.tables(out)
+        return made[milliseconds]
+
+    return tables
+
+
 class Contract:
     """What holds wherever models are trained; a subclass says where."""
 
@@ -85,21 +110,38 @@ class Contract:
     def where(self, cluster):
         raise NotImplementedError
 
+    @pytest.mark.parametrize(
+        "milliseconds", [1, pytest.param(50, marks=pytest.mark.long), pytest.param(300, marks=pytest.mark.long)]
+    )
+    def test_every_table_is_that_of_a_run_in_one_process(self, cluster, local, tmp_path, milliseconds):
+        """Quick models are sent in bundles, of several canaries, with and without noise."""
+        a_run = run(rehearsed(milliseconds), out=tmp_path, **self.where(cluster))
+        held, expected = killing.tables(tmp_path), local(milliseconds)
+        assert len(held["rehearsals"]) > 60
+        assert len({row[0] // STRIDE for row in held["rehearsals"]}) > 4
+        for name, rows in expected.items():
+            assert held[name] == rows, name
+        assert (a_run.complete, verify(tmp_path).intact) == (True, True)
+
     def test_a_model_that_raises_or_crashes_or_hangs_is_failed_and_the_others_are_the_same(
         self, cluster, alone, tmp_path
     ):
-        """Also the first test that modules travel: no worker has them."""
-        seeds = {i: training_seed(0, Branch.audited, i) for i in (1, 2, 3, 4)}
-        ways = {"raises": [seeds[1]], "starts": [seeds[2]], "crashes": [seeds[3]], "sleeps": [seeds[4]]}
-        trouble = {"use": "several_ways:Several", **ways}
-        a_run = run(plan(6, trouble, execution={"timeout": 2.0}), out=tmp_path, **self.where(cluster))
+        """Also the first test that modules travel: no worker has them. A cluster's worker that is stopped is replaced,
+        and its model trained elsewhere.
+        """
+        ways = ("raises", "starts", "crashes", "sleeps", "stops", *(() if cluster is None else ("stops_parent",)))
+        seeds = {way: [training_seed(0, Branch.audited, i)] for i, way in enumerate(ways, 1)}
+        trouble = {"use": "several_ways:Several", "once_in": str(tmp_path), **seeds}
+        a_run = run(plan(8, trouble, execution={"timeout": 2.0}), out=tmp_path, **self.where(cluster))
         errors = {failure.index: failure.error for failure in a_run.failed}
-        assert sorted(errors) == [1, 3, 4]
+        assert sorted(errors) == [1, 3, 4, 5]
         assert "the loss exploded" in errors[1]
         assert errors[3] == DIED_TWICE
         assert "longer than execution.timeout = 2 seconds" in errors[4]
-        held, expected = killing.rows(tmp_path), alone(6)
-        assert [row for row in held if row[1] == "done"] == [row for row in expected if row[0] in (0, 2, 5)]
+        assert STOOD_STILL in errors[5]
+        assert "longer than execution.timeout = 2 seconds" in errors[5]
+        held, expected = killing.rows(tmp_path), alone(8)
+        assert [row for row in held if row[1] == "done"] == [row for row in expected if row[0] in (0, 2, 6, 7)]
         assert [row[4:6] for row in held] == [row[4:6] for row in expected]  # bits and pairs
         assert (a_run.notes, verify(tmp_path).intact) == ([], True)
 

@@ -21,7 +21,8 @@ from tiny_runs import plan, plan_text, small_plan
 
 import epsgauge as eg
 from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
-from epsgauge.runner import on_dask, parcel, results, site
+from epsgauge.games.rehearsal import number_of
+from epsgauge.runner import on_dask, parcel, play, results, site
 from epsgauge.runner.code import Sources
 from epsgauge.runner.crew import JobLost
 from epsgauge.runner.executors import InProcess, crew_for
@@ -47,12 +48,14 @@ class Fake:
     def __init__(self, losses):
         self.losses, self.submitted = losses, []
 
-    def submit(self, job, expected, inner, *, indices=None):
-        future = Future()
-        self.submitted.append(indices)
-        error, left = self.losses.get(tuple(indices or ()), (None, 0))
+    def submit(self, job, expected, *inner, batches=None):
+        """A loss is that of a bundle, whose models are given one after the other."""
+        future, batches = Future(), batches or [[]]
+        indices = tuple(index for batch in batches for index in batch)
+        self.submitted.append(batches)
+        error, left = self.losses.get(indices, (None, 0))
         if left:
-            self.losses[tuple(indices or ())] = error, left - 1
+            self.losses[indices] = error, left - 1
             future.set_exception(error)
         else:
             future.set_result([(index, "done") for index in indices or [0]])
@@ -66,7 +69,7 @@ def found(crew, batches):
 def test_a_job_that_is_lost_is_tried_again_and_no_other():
     crew = Fake({(1,): (JobLost(), 1)})
     assert found(crew, [[0], [1], [2]]) == [(0, "done"), (1, "done"), (2, "done")]
-    assert Counter(map(tuple, crew.submitted)) == {(0,): 1, (1,): 2, (2,): 1}
+    assert Counter(map(str, crew.submitted)) == {"[[0]]": 1, "[[1]]": 2, "[[2]]": 1}
 
 
 @pytest.mark.parametrize(
@@ -80,16 +83,16 @@ def test_a_job_that_is_lost_is_tried_again_and_no_other():
 def test_a_model_is_given_up_after_so_many_losses(error, times, why):
     crew = Fake({(1,): (error, 99)})
     assert found(crew, [[0], [1]]) == [(0, "done"), (1, why)]
-    assert crew.submitted.count([1]) == times
+    assert crew.submitted.count([[1]]) == times
 
 
 def test_a_group_whose_machine_vanishes_stays_together_and_one_that_crashes_is_tried_one_by_one():
     crew = Fake({(0, 1): (JobLost(vanished=True), 2)})
     assert found(crew, [[0, 1]]) == [(0, "done"), (1, "done")]
-    assert crew.submitted == [[0, 1]] * 3
+    assert crew.submitted == [[[0, 1]]] * 3
     crew = Fake({(0, 1): (JobLost(LATE), 1), (1,): (JobLost(LATE), 1)})
     assert found(crew, [[0, 1]]) == [(0, "done"), (1, LATE)]
-    assert crew.submitted == [[0, 1], [0], [1]]
+    assert crew.submitted == [[[0, 1]], [[0]], [[1]]]
 
 
 def test_many_models_in_a_row_that_are_lost_end_the_run():
@@ -111,8 +114,32 @@ def test_models_that_take_no_time_go_together_where_a_job_costs_something(monkey
     n = 2000
     assert found(crew, [[i] for i in range(n)]) == [(i, "done") for i in range(n)]
     assert len(crew.submitted) < n / 4
-    assert sorted(i for batch in crew.submitted for i in batch) == list(range(n))
+    assert sorted(batch for bundle in crew.submitted for batch in bundle) == [[i] for i in range(n)]
     assert max(map(len, crew.submitted)) <= 500
+
+
+def test_batches_share_a_message_and_never_a_training():
+    """Models with different canaries, and groups of which only one model is left, stay apart in a bundle."""
+    batches = [[0, 1, 2], [3], [7], [8, 9], [12]]
+    crew = Fake({})
+    crew.bundle = 4
+    assert [index for index, _ in found(crew, batches)] == [0, 1, 2, 3, 7, 8, 9, 12]
+    assert crew.submitted == [[[0, 1, 2], [3]], [[7], [8, 9], [12]]]
+    seen = []
+    play.each(None, lambda plan, shared, batch: seen.append((shared, batch)) or batch, "shared", [[0, 1], [4]])
+    assert seen == [("shared", [0, 1]), ("shared", [4])]
+
+
+def test_a_bundle_that_crashes_is_sent_batch_by_batch_and_then_model_by_model():
+    crew = Fake({(0, 1, 2): (JobLost(), 1), (0, 1): (JobLost(LATE), 1), (1,): (JobLost(LATE), 1)})
+    crew.bundle = 3
+    assert found(crew, [[0, 1], [2]]) == [(0, "done"), (1, LATE), (2, "done")]
+    assert crew.submitted == [[[0, 1], [2]], [[0, 1]], [[2]], [[0]], [[1]]]
+
+
+def test_a_batch_of_two_kinds_is_refused():
+    with pytest.raises(ValueError, match="different canaries cannot be one batch"):
+        play.rehearse(small_plan(), None, None, [number_of(0, 1, quiet=False), number_of(0, 1, quiet=True)])
 
 
 # what travels
@@ -207,10 +234,10 @@ def test_a_job_is_small_and_what_jobs_share_is_sent_once():
     crew = Here(small_plan())
     args = (Expected({}), list(range(100_000)))
     for i in range(20):
-        crew.submit(sorted, *args, indices=[i])
+        crew.submit(sorted, *args, batches=[[i]])
     assert len(published) == 1
     assert max(len(pickle.dumps(job)) for job in sent) < 300
-    assert [job.indices for job in sent] == [[i] for i in range(20)]
+    assert [job.batches for job in sent] == [[[i]] for i in range(20)]
 
 
 def test_a_job_that_is_done_twice_counts_once():

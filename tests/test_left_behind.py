@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from io import StringIO
@@ -95,9 +96,9 @@ class Fake:
     def __init__(self, dies, slow):
         self.dies, self.slow, self.submitted, self.broken = dies, slow, [], []
 
-    def submit(self, job, expected, inner, *, indices):
+    def submit(self, job, expected, *inner, batches):
         assert job is checked
-        future = Future()
+        future, (indices,) = Future(), batches
         self.submitted.append(indices)
         if indices in self.dies:
             self.broken.append(tuple(indices))
@@ -146,7 +147,9 @@ def test_the_limit_is_for_each_model_of_a_job_and_is_lifted_at_its_end(tmp_path,
     monkeypatch.setattr(leaving, "in_worker", True)
     with limit.within(2.0, [3, 4, 5]):
         (file,) = tmp_path.iterdir()
-        assert file.read_text(encoding="utf-8") == "[3, 4, 5]\n"
+        indices, until = json.loads(file.read_text(encoding="utf-8"))
+        assert indices == [3, 4, 5]
+        assert until > time.monotonic()
         assert limit.late(str(tmp_path), 2.0) == {}
     assert asked == [(6.0, True)]
     assert list(tmp_path.iterdir()) == []
@@ -154,7 +157,9 @@ def test_the_limit_is_for_each_model_of_a_job_and_is_lifted_at_its_end(tmp_path,
 
 def test_where_a_late_model_was_is_the_innermost_place(tmp_path):
     frames = [f'  File "deep.py", line {i} in inner' for i in range(90)]
-    (tmp_path / "late-7").write_text("\n".join(["[3]", "Timeout", "", "Thread 1 (most recent call first):", *frames]))
+    (tmp_path / "late-7").write_text(
+        "\n".join(["[[3], 0.0]", "Timeout", "", "Thread 1 (most recent call first):", *frames])
+    )
     assert frames[0] in limit.late(str(tmp_path), 2.0)[3,]
 
 

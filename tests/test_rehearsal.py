@@ -231,8 +231,8 @@ def test_the_best_canary_is_taken_and_resuming_changes_nothing(tmp_path):
     assert again.canary == run.canary
     assert again.signals()["loss"].tobytes() == run.signals()["loss"].tobytes()
     # killed in the middle: some of both are gone, and come back the same
-    gone = ("DELETE FROM models WHERE idx > 20", "DELETE FROM arrays", "DELETE FROM rehearsals WHERE idx % 3")
-    forge(run.path / FILE, *gone)
+    gone = ("models WHERE idx > 20", "arrays", "rehearsals WHERE idx % 3", "meta WHERE key = 'canary'")
+    forge(run.path / FILE, *(f"DELETE FROM {each}" for each in gone))
     back = eg.run(plan(Mean(), n_models=60), out=run.path, executor=InProcess())
     assert back.signals()["loss"].tobytes() == again.signals()["loss"].tobytes()
     with Store.read(run.path / FILE) as store:

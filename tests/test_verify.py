@@ -16,6 +16,7 @@ from tiny_runs import plan, plan_text, played
 
 import epsgauge as eg
 from epsgauge.errors import InvalidInput
+from epsgauge.games.rehearsal import STRIDE
 from epsgauge.runner import lock, looks
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.store import FILE
@@ -64,6 +65,35 @@ FORGED = {
         "UPDATE rehearsals SET seed = 7 WHERE idx = 0",
         "Seed of model 0: not what",
     ),
+    "the bits of a rehearsal": (
+        f"UPDATE rehearsals SET bits = {BIT} WHERE idx = 1",
+        "Bits of model 1: not what",
+    ),
+    "the canary of a rehearsal": (
+        f"UPDATE rehearsals SET pairs = (SELECT pairs FROM rehearsals WHERE idx = 0) WHERE idx = {4 * STRIDE}",
+        f"Pairs of model {4 * STRIDE}: not what the plan's seed gives.",
+    ),
+    "a canary that is none": (
+        f"UPDATE rehearsals SET idx = {200 * STRIDE} WHERE idx = 0",
+        f"There is a model {200 * STRIDE} set apart, which the plan does not have.",
+    ),
+    "the signals of the canary that was taken": (
+        "UPDATE rehearsals SET signals = (SELECT signals FROM rehearsals WHERE state = 'done' LIMIT 1)"
+        f" WHERE idx / {2 * STRIDE} = {{taken}} AND state = 'done'",
+        "Model ",  # another canary would have been tried further, and has too few models
+    ),
+    "which canary was taken": (
+        """UPDATE meta SET value = replace(value, '"number": {taken}', '"number": {other}') WHERE key = 'canary'""",
+        "The canary is ",
+    ),
+    "how well canaries did": (
+        "UPDATE meta SET value = json_set(value, '$.best.\"{name}\"', 99.0) WHERE key = 'canary'",
+        "How well canaries did is not what the signals of the models set apart give.",
+    ),
+    "by how many models it was chosen": (
+        "UPDATE meta SET value = json_set(value, '$.choice.n_models', 4000) WHERE key = 'canary'",
+        "Model ",
+    ),
     "one more": ("UPDATE models SET idx = 40 WHERE idx = 5", "There is a model 40, which the plan does not have."),
     "the plan": (
         """UPDATE meta SET value = replace(value, '"seed": 0', '"seed": 1') WHERE key = 'plan'""",
@@ -79,10 +109,14 @@ FORGED = {
 @pytest.mark.parametrize("what", FORGED)
 def test_what_the_seed_decides_cannot_be_forged_row_by_row(run, what):
     change, words = FORGED[what]
+    canary = eg.Run.open(run).canary
+    taken = {"{taken}": canary["number"], "{other}": 1 - bool(canary["number"]), "{name}": canary["name"]}
+    for key, value in taken.items():
+        change = change.replace(key, str(value))
     forge(run / FILE, change)
     found = eg.verify(run)
     assert not found.intact
-    assert any(check.sentence.startswith(words) for check in found.checks)
+    assert any(not check.intact and check.sentence.startswith(words) for check in found.checks)
     assert "damaged. Restore it from a copy" in ask("verify", run, code=1)
 
 
@@ -106,16 +140,30 @@ def test_a_file_that_cannot_be_opened_is_not_intact_and_no_run_is_an_error(run, 
 def test_a_forged_signal_does_not_survive_a_replay(tmp_path):
     planned = plan(n_models=6, audit={"fit_models": 2})
     folder = played(planned, tmp_path / "run").path
-    found = eg.verify(folder, plan=planned, replay=6, executor=InProcess())
+    found = eg.verify(folder, plan=planned, replay=8, executor=InProcess())
     assert found.intact
-    assert found.checks[-1].sentence == "Trained again, models 0, 1, 2, 3, 4, 5 come out the same, bit for bit."
+    apart = ", ".join(str(STRIDE + i) for i in range(8))
+    assert found.checks[-1].sentence == (
+        f"Trained again, models 0, 1, 2, 3, 4, 5 and, of those set apart, {apart} come out the same, bit for bit."
+    )
     forge(folder / FILE, "UPDATE models SET signals = zeroblob(length(signals)) WHERE idx = 3")
     assert eg.verify(folder).intact  # seals and seeds fit
     found = eg.verify(folder, plan=planned, replay=6, executor=InProcess())
     assert re.match(
-        r"Model 3 was trained again and came out different, by up to .* 1 of 6 models differ", found.checks[-1].sentence
+        r"Model 3 was trained again and came out different, by up to .* 1 of 12 models differ",
+        found.checks[-1].sentence,
     )
     assert not found.intact
+
+
+def test_a_forged_control_does_not_survive_a_replay(tmp_path):
+    """Which canary is taken does not depend on all models without noise."""
+    planned = plan(n_models=6, audit={"fit_models": 2})
+    folder = played(planned, tmp_path / "run").path
+    forge(folder / FILE, f"UPDATE rehearsals SET signals = zeroblob(length(signals)) WHERE idx = {STRIDE + 7}")
+    assert eg.verify(folder).intact
+    found = eg.verify(folder, plan=planned, replay=8, executor=InProcess())
+    assert found.checks[-1].sentence.startswith(f"Model {STRIDE + 7} set apart was trained again and came out")
 
 
 def test_a_replay_with_another_plan_is_refused(tmp_path):

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from fast import Mean
 
@@ -17,12 +18,20 @@ class Several:
     crashes: list[int]
     sleeps: list[int]
     starts: list[int] = field(default_factory=list)  # a process, as a DataLoader with workers does
+    stops: list[int] = field(default_factory=list)  # its process, as SIGSTOP does
+    stops_parent: list[int] = field(default_factory=list)  # once: a worker of a cluster
+    once_in: str = ""  # a folder
 
     def train(self, data, *, seed):
         if seed in self.raises:
             raise RuntimeError("the loss exploded")
         if seed in self.crashes:
             os.kill(os.getpid(), signal.SIGKILL)
+        if seed in self.stops:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if seed in self.stops_parent and not Path(self.once_in, str(seed)).exists():
+            Path(self.once_in, str(seed)).touch()
+            os.kill(os.getppid(), signal.SIGSTOP)
         if seed in self.sleeps:
             time.sleep(1000)
         if seed in self.starts:

@@ -18,7 +18,10 @@ def verify(
     plan_file: Annotated[
         Path | None, typer.Option("--plan", metavar="PLAN", help="The run's plan: train some of its models again.")
     ] = None,
-    replay: Annotated[int, typer.Option(min=1, metavar="N", help="With --plan: how many models to train again.")] = 3,
+    replay: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="With --plan: models to train again, of each kind."),
+    ] = 3,
     small: Small = False,
     as_json: AsJson = False,
 ) -> None:

@@ -60,7 +60,7 @@ def bits_of(game: GameSettings, run_seed: int, index: int, branch: Branch = Bran
     """
     if branch is Branch.rehearsal:
         turns = (index + np.arange(game.pairs_per_model)) % 2
-        if is_quiet(np.array(index)):
+        if is_quiet(index):
             return turns
         begin = generator(run_seed, branch, Stream.bits, index // 2).integers(0, 2, size=game.pairs_per_model)
         begin[0] = 0
@@ -133,6 +133,8 @@ def experiments(
     if not isinstance(trainer, Many):
         raise TypeError("only a trainer of many models can train a group")
     first = int(indices[0]) // group.size * group.size
+    if int(indices[-1]) // group.size * group.size != first:
+        raise ValueError("models of different groups cannot be trained together")
     under = under or Conditions()
     drawn = {int(i): draw(game, roles, run_seed, int(i), under.branch) for i in indices}
     slots = [drawn.get(i) for i in range(first, int(indices[-1]) + 1)]

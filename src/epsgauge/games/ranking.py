@@ -29,10 +29,15 @@ class Ranking:
     error: str | None = None
 
 
+def members_of(n_ranked: int, run_seed: int, index: int) -> Ints:
+    """Positions of the ranked points that a ranking model is trained on."""
+    rng = generator(run_seed, Branch.ranking, Stream.base, index)
+    return np.sort(rng.choice(n_ranked, size=n_ranked // 2, replace=False))
+
+
 def rank_with(trainer: Trainer | Observer, points: Points, among: Ints, run_seed: int, index: int) -> Ranking:
     """Train on a random half of `among`; its seeds are of a branch of their own."""
-    rng = generator(run_seed, Branch.ranking, Stream.base, index)
-    members = np.sort(rng.choice(len(among), size=len(among) // 2, replace=False))
+    members = members_of(len(among), run_seed, index)
     seed, start = training_seed(run_seed, Branch.ranking, index), time.perf_counter()
     losses, error = np.empty(0), None
     try:

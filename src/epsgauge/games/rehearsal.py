@@ -7,9 +7,12 @@ one of those it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from epsgauge.games.settings import GameSettings
 from epsgauge.stats.arrays import Ints
+
+N = TypeVar("N", int, Ints)
 
 # More models than any rehearsal has of one kind.
 STRIDE = 4096
@@ -44,9 +47,9 @@ def number_of(canary: int, place: int, *, quiet: bool) -> int:
     return (2 * canary + quiet) * STRIDE + place
 
 
-def canary_of(numbers: Ints) -> Ints:
+def canary_of(numbers: N) -> N:
     return numbers // (2 * STRIDE)
 
 
-def is_quiet(numbers: Ints) -> Ints:
+def is_quiet(numbers: N) -> N:
     return numbers // STRIDE % 2

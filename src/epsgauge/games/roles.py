@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,10 @@ class Roles:
     directions: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     # [k, 2] pairs of records among which the adversary chooses at each step, in place of canaries; empty elsewhere
     choices: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
+
+    def taking(self, canary: int) -> Roles:
+        """With one pair of the explicit ones."""
+        return replace(self, canaries=self.canaries[[canary]])
 
     def to_arrays(self) -> dict[str, NDArray[np.int64]]:
         return {name: getattr(self, name) for name in _ARRAYS if name not in _LATER or len(getattr(self, name))}

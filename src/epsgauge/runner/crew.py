@@ -11,6 +11,7 @@ from epsgauge.runner.plan import Plan
 from epsgauge.runner.same import Expected
 
 T = TypeVar("T")
+Batch = list[int]  # models that one call of a job trains
 
 
 class JobLost(Exception):
@@ -25,19 +26,19 @@ class JobLost(Exception):
 
 
 class Crew(Protocol):
-    """Who plays the models of one plan. A job is a function of the plan, further arguments and a list of indices."""
+    """Who plays the models of one plan. A job is a function of the plan and further arguments."""
 
     sources: Sources
     expected: Expected  # in every process that plays
-    bundle: int | None  # models that go together in a job; None: as many as take a moment
+    bundle: int | None  # models that are sent in one message; None: as many as take a moment
 
     @property
     def in_flight(self) -> int:
         """How many jobs to hand out at once."""
         ...
 
-    def submit(self, job: Callable[..., list[T]], *args: Any, indices: list[int] | None = None) -> Future[list[T]]:
-        """`job(plan, *args, indices)`, or without the last where there is none.
+    def submit(self, job: Callable[..., list[T]], *args: Any, batches: list[Batch] | None = None) -> Future[list[T]]:
+        """`job(plan, *args, batches)`, or without the last where there is none.
 
         It raises `BrokenExecutor` where all that is in flight is lost, and `JobLost` where it alone is.
         """

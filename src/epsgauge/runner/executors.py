@@ -12,7 +12,7 @@ from weakref import WeakSet
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.runner import worker
 from epsgauge.runner.code import Sources
-from epsgauge.runner.crew import Cluster, Crew
+from epsgauge.runner.crew import Batch, Cluster, Crew
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.pool import Pool
 from epsgauge.runner.same import Expected
@@ -48,8 +48,8 @@ class Workers:
     def in_flight(self) -> int:
         return 2 * self._count
 
-    def submit(self, job: Callable[..., list[T]], *args: Any, indices: list[int] | None = None) -> Future[list[T]]:
-        return self._pool.submit(worker.with_plan, job, *_with(args, indices))
+    def submit(self, job: Callable[..., list[T]], *args: Any, batches: list[Batch] | None = None) -> Future[list[T]]:
+        return self._pool.submit(worker.with_plan, job, *_with(args, batches))
 
     def apart(self) -> Crew:
         return Workers(self._plan, 1)
@@ -68,8 +68,8 @@ class Lent:
         workers = count or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
         self.in_flight = 1 if isinstance(executor, InProcess) else 2 * workers
 
-    def submit(self, job: Callable[..., list[T]], *args: Any, indices: list[int] | None = None) -> Future[list[T]]:
-        future = self._executor.submit(job, self._plan, *_with(args, indices))
+    def submit(self, job: Callable[..., list[T]], *args: Any, batches: list[Batch] | None = None) -> Future[list[T]]:
+        future = self._executor.submit(job, self._plan, *_with(args, batches))
         self._jobs.add(future)
         return future
 
@@ -92,8 +92,8 @@ class Lent:
                 job.cancel()
 
 
-def _with(args: tuple[Any, ...], indices: list[int] | None) -> tuple[Any, ...]:
-    return args if indices is None else (*args, indices)
+def _with(args: tuple[Any, ...], batches: list[Batch] | None) -> tuple[Any, ...]:
+    return args if batches is None else (*args, batches)
 
 
 def crew_for(plan: Plan, executor: Executor | Cluster | None, workers: int | None) -> Crew:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from epsgauge.errors import EpsgaugeError
 from epsgauge.runner.code import Sources
-from epsgauge.runner.crew import Crew, JobLost
+from epsgauge.runner.crew import Batch, Crew, JobLost
 from epsgauge.runner.parcel import packed
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.same import Expected
@@ -48,11 +48,11 @@ class Fleet(ABC):
     @abstractmethod
     def leave(self, *, at_once: bool) -> None: ...
 
-    def submit(self, job: Callable[..., list[T]], *args: Any, indices: list[int] | None = None) -> Future[list[T]]:
-        return self._submit(job, args, indices, fresh=False)
+    def submit(self, job: Callable[..., list[T]], *args: Any, batches: list[Batch] | None = None) -> Future[list[T]]:
+        return self._submit(job, args, batches, fresh=False)
 
     def _submit(
-        self, job: Callable[..., list[T]], args: tuple[Any, ...], indices: list[int] | None, *, fresh: bool
+        self, job: Callable[..., list[T]], args: tuple[Any, ...], batches: list[Batch] | None, *, fresh: bool
     ) -> Future[list[T]]:
         import cloudpickle  # type: ignore[import-untyped]
 
@@ -64,7 +64,7 @@ class Fleet(ABC):
             self._heads[key] = name, shared
         future: Future[list[T]] = Future()
         future.set_running_or_notify_cancel()
-        self.send(Job(self.run, self._heads[key][0], indices, fresh), future)
+        self.send(Job(self.run, self._heads[key][0], batches, fresh), future)
         return future
 
     def settle(self, future: Future[Any], reply: Reply | Exception) -> None:
@@ -99,8 +99,8 @@ class _Apart:
         self.late, self.replace = fleet.late, fleet.replace
         self.in_flight = 1
 
-    def submit(self, job: Callable[..., list[T]], *args: Any, indices: list[int] | None = None) -> Future[list[T]]:
-        return self._fleet._submit(job, args, indices, fresh=True)
+    def submit(self, job: Callable[..., list[T]], *args: Any, batches: list[Batch] | None = None) -> Future[list[T]]:
+        return self._fleet._submit(job, args, batches, fresh=True)
 
     def apart(self) -> Crew:
         return self

@@ -1,17 +1,21 @@
-"""The time that a model may take: a worker that takes longer is ended from outside Python, even if it holds the GIL."""
+"""The time that a model may take: a worker that takes longer is ended from outside Python, even if it holds the GIL.
+
+One that is stopped cannot end itself: the watchdog of its run does (trainers/reaper.py).
+"""
 
 from __future__ import annotations
 
 import faulthandler
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from epsgauge.trainers import leaving
+from epsgauge.trainers.reaper import LATE
 
-_PREFIX = "late-"
 _LINES = 20  # of where it was
 
 
@@ -22,10 +26,10 @@ def within(seconds: float | None, indices: Sequence[int]) -> Iterator[None]:
     if seconds is None or folder is None or not leaving.in_worker:
         yield
         return
-    file = Path(folder, f"{_PREFIX}{os.getpid()}")
+    file, allowed = Path(folder, f"{LATE}{os.getpid()}"), seconds * len(indices)
     with file.open("w") as out:
-        print(json.dumps([int(index) for index in indices]), file=out, flush=True)
-        faulthandler.dump_traceback_later(seconds * len(indices), exit=True, file=out)
+        print(json.dumps([[int(index) for index in indices], time.monotonic() + allowed]), file=out, flush=True)
+        faulthandler.dump_traceback_later(allowed, exit=True, file=out)
         try:
             yield
         finally:
@@ -36,11 +40,11 @@ def within(seconds: float | None, indices: Sequence[int]) -> Iterator[None]:
 def late(folder: str, seconds: float) -> dict[tuple[int, ...], str]:
     """Which jobs took too long in workers that have ended since this was last asked, each with a sentence."""
     found = {}
-    for file in Path(folder).glob(f"{_PREFIX}*"):
-        indices, _, where = file.read_text(errors="replace").partition("\n")
+    for file in Path(folder).glob(f"{LATE}*"):
+        first, _, where = file.read_text(errors="replace").partition("\n")
         if where:
             main = where.split("\n\n")[-1].splitlines()[:_LINES]  # the thread that trains comes last
-            found[tuple(json.loads(indices))] = "\n".join(main) + (
+            found[tuple(json.loads(first)[0])] = "\n".join(main) + (
                 f"\nit took longer than execution.timeout = {seconds:g} seconds and was ended. Set a longer timeout, "
                 "or see above where it was."
             )

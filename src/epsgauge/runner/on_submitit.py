@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.runner import site
-from epsgauge.runner.crew import Crew, JobLost
+from epsgauge.runner.crew import Batch, Crew, JobLost
 from epsgauge.runner.executors import Workers, is_of
 from epsgauge.runner.fleet import Fleet
 from epsgauge.runner.plan import Plan
@@ -58,8 +58,8 @@ class _SubmititCrew(Fleet):
     def in_flight(self) -> int:
         return self._jobs
 
-    def submit(self, job: Callable[..., list[T]], *args: Any, indices: list[int] | None = None) -> Future[list[T]]:
-        return super().submit(job, *args, indices=indices) if indices else self._here.submit(job, *args)
+    def submit(self, job: Callable[..., list[T]], *args: Any, batches: list[Batch] | None = None) -> Future[list[T]]:
+        return super().submit(job, *args, batches=batches) if batches else self._here.submit(job, *args)
 
     def publish(self, name: str, head: bytes) -> None:
         self._contents[name] = head

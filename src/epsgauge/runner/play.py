@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.games import ranking
 from epsgauge.games.experiment import Conditions, Watcher, draw, experiment, experiments
 from epsgauge.games.ranking import Ranking
-from epsgauge.games.rehearsal import canary_of, is_quiet
+from epsgauge.games.rehearsal import STRIDE, canary_of, is_quiet
 from epsgauge.games.roles import Roles, assign, candidates, ranked
 from epsgauge.games.seeds import Branch
 from epsgauge.games.signals import Outcome
@@ -45,6 +45,8 @@ from epsgauge.trainers.protocol import (
     trains_with,
     without_noise,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +201,14 @@ def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
         return [ranking.rank_with(on.trainer, on.points, among, plan.points_seed, index) for index in indices]
 
 
+def each(plan: Plan, job: Callable[..., list[T]], *args: Any) -> list[T]:
+    """What `job(plan, ..., batch)` gives for each batch of the last argument. Batches may share a message, but not a
+    training: they may have different canaries, or belong to different groups.
+    """
+    *shared, batches = args
+    return [one for batch in batches for one in job(plan, *shared, batch)]
+
+
 def play(plan: Plan, roles: Roles, group: Group | None, indices: Sequence[int]) -> list[Outcome]:
     """Play the game with the models of these indices, which are of one group if there are groups."""
     found = _played(plan, table(plan).trainer, roles, group, indices, Branch.audited)
@@ -231,23 +241,18 @@ def rehearsable(plan: Plan) -> list[tuple[tuple[str, ...], bool]]:
 
 def rehearse(plan: Plan, roles: Roles, group: Group | None, numbers: Sequence[int]) -> list[Outcome]:
     """Train models of the rehearsal, all with one canary, and all with or without noise."""
+    if len({number // STRIDE for number in numbers}) != 1:
+        raise ValueError("models of a rehearsal with different canaries cannot be one batch")
     on = table(plan)
-    trainer = on.quiet if is_quiet(np.asarray(numbers))[0] else on.trainer
+    trainer = on.quiet if is_quiet(numbers[0]) else on.trainer
     if trainer is None:
         raise ValueError("this trainer cannot be had without its noise")
-    return _played(plan, trainer, _with_canary(roles, numbers[0]), group, numbers, Branch.rehearsal)
+    return _played(plan, trainer, rehearsal_roles(plan, roles, numbers[0]), group, numbers, Branch.rehearsal)
 
 
-def rehearsal_bits(plan: Plan, roles: Roles, number: int) -> tuple[Ints, Ints, int]:
-    """What is known of a model of the rehearsal without training it."""
-    drawn = draw(plan.game, _with_canary(roles, number), plan.seed, number, Branch.rehearsal)
-    return drawn.bits, drawn.pairs, drawn.seed
-
-
-def _with_canary(roles: Roles, number: int) -> Roles:
-    """With the one canary that this model of the rehearsal is trained with, where several are tried."""
-    which = int(canary_of(np.array([number]))[0])
-    return replace(roles, canaries=roles.canaries[[which]]) if len(roles.canaries) > which > 0 else roles
+def rehearsal_roles(plan: Plan, roles: Roles, number: int) -> Roles:
+    """With the one canary that this model of the rehearsal is trained with, if several are tried."""
+    return roles.taking(canary_of(number)) if plan.tries_canaries else roles
 
 
 @contextmanager
@@ -258,10 +263,15 @@ def _quietly(plan: Plan) -> Iterator[None]:
         yield
 
 
-def lost(plan: Plan, roles: Roles, index: int, why: str) -> Outcome:
+def lost(plan: Plan, roles: Roles, index: int, why: str, branch: Branch = Branch.audited) -> Outcome:
     """What is known of a model without training it, where its worker could not."""
-    drawn = draw(plan.game, roles, plan.seed, index)
+    drawn = draw(plan.game, roles, plan.seed, index, branch)
     return Outcome(index, drawn.seed, drawn.bits, drawn.pairs, 0.0, error=why)
+
+
+def lost_rehearsal(plan: Plan, roles: Roles, number: int, why: str) -> Outcome:
+    """The same for a model of the rehearsal."""
+    return lost(plan, rehearsal_roles(plan, roles, number), number, why, Branch.rehearsal)
 
 
 def _watched_privacy(plan: Plan, trainer: Trainer | Observer) -> Privacy | None:

@@ -37,10 +37,13 @@ class Pool:
         timeout: float | None,
         opener: worker.Opener = worker.unpickled,
         settings: Mapping[str, str] | None = None,
+        *,
+        ends_parent: bool = False,
     ) -> None:
+        """`ends_parent`: this process is one of a cluster's, which is killed if it is stopped for so long."""
         self._begin = (payload, opener)
         self._count = self._wanted = count
-        self._timeout = timeout
+        self._timeout, self._ends_parent = timeout, ends_parent
         self._settings = dict(settings or {})
         self._pool: Any = None
         self._scratch: Scratch | None = None
@@ -49,7 +52,7 @@ class Pool:
         if self._pool is None:
             from loky import ProcessPoolExecutor
 
-            self._scratch = self._scratch or Scratch()
+            self._scratch = self._scratch or Scratch(self._timeout, ends_parent=self._ends_parent)
             environment = self._settings | ONE_THREAD | ANY_GROWTH | self._scratch.environment
             self._pool = ProcessPoolExecutor(
                 self._wanted, initializer=worker.begin, initargs=(*self._begin, os.getpid()), env=environment

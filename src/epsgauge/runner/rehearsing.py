@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import groupby
 
-from epsgauge.attacks.attack import Attack
-from epsgauge.attacks.rehearsed import Rehearsed, effect, spread_of
-from epsgauge.attacks.table import ATTACKS
 from epsgauge.data.canaries.table import CANARIES
 from epsgauge.errors import InvalidInput
-from epsgauge.games.rehearsal import STRIDE, number_of, rounds
+from epsgauge.games.rehearsal import STRIDE, number_of
 from epsgauge.games.roles import Roles
-from epsgauge.games.signals import Outcome, Signals
+from epsgauge.games.signals import Signals
 from epsgauge.runner import play
+from epsgauge.runner.choosing import Choice
 from epsgauge.runner.crew import Crew
 from epsgauge.runner.hopeless import FIRST, First
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.progress import Clock, Progress, Watch
 from epsgauge.runner.results import results, single
 from epsgauge.runner.store import Store
+from epsgauge.runner.view import taken_canary
 from epsgauge.trainers.protocol import Group
 
-# Models without noise of each of the last canaries.
-QUIET = 8
 REMEDY = "`epsgauge check PLAN --try` shows where. Fix it, and run again with a new --out."
 
 
@@ -41,36 +37,30 @@ class Rehearsal:
     group: Group | None
     keep_going: bool = False  # also where the first models all fail the same way
 
-    def choose(self) -> Roles:
-        """Try every canary, then the better half of them further, and keep the one that the attack tells best.
-
-        Of the last ones some models without noise are trained too: the difference that the bit makes there, in units
-        of the spread with noise, is known better than that in noise, but may mislead. So both count, by their product.
-        """
+    def choose(self) -> None:
+        """Keep the canary that the attack distinguishes best, and how that was decided."""
         names, quiet = single(self.crew, play.rehearsable)
-        left, numbers, told = list(range(len(names))), dict[int, None](), dict[int, float]()
-        for each in rounds(self.plan.game, self.plan.n_models, len(names)):
-            left = sorted(left, key=lambda canary: -told.get(canary, 0.0))[: each.canaries]
-            numbers |= dict.fromkeys(number_of(c, i, quiet=False) for c in left for i in range(each.models))
-            self.train(list(numbers))
-            told = self._told(left, each.models)
-        if not told:
+        choice = Choice(len(names), self.plan.n_models, self.plan.audit.attack, quiet)
+        strengths = choice.strengths(self.plan.game, self._seen)
+        if not strengths:
             error = next(text for text in self.store.rehearsed().values() if text)
             raise InvalidInput(
                 f"no canary could be tried, as every model failed. The first error: {error.splitlines()[-1]} Mend it, "
                 'or give canaries of your own as "module:attr".'
             )
-        if quiet:
-            self.train([number_of(canary, i, quiet=True) for canary in told for i in range(QUIET)])
-            told = {canary: math.sqrt(of * self._without_noise(canary, each.models)) for canary, of in told.items()}
-        best = sorted(told, key=lambda canary: -told[canary])
-        entry = {"number": best[0], "name": names[best[0]], "meaning": CANARIES[names[best[0]]].meaning}
-        self.store.put({"canary": {**entry, "best": {names[c]: told[c] for c in best}, "tried": list(names)}})
-        return replace(self.roles, canaries=self.roles.canaries[[best[0]]])
+        best = next(iter(strengths))
+        entry = {"number": best, "name": names[best], "meaning": CANARIES[names[best]].meaning, "tried": list(names)}
+        decided = {"best": {names[c]: strength for c, strength in strengths.items()}, "choice": asdict(choice)}
+        self.store.put({"canary": entry | decided})
+
+    def _seen(self, numbers: list[int]) -> Signals:
+        """The signals of all models of the rehearsal, those with these numbers included."""
+        self.train(numbers)
+        return self.store.signals(self.plan.game, rehearsal=True)
 
     def learn(self) -> None:
         """Train models that the attack learns on, with the canary that was taken."""
-        numbers = [number_of(self._taken, i, quiet=False) for i in range(self.plan.n_learning)]
+        numbers = [number_of(self._canary, i, quiet=False) for i in range(self.plan.n_learning)]
         self.train(numbers)
         errors = [error for number, error in self.store.rehearsed().items() if number in numbers and error]
         if numbers and len(errors) == len(numbers):
@@ -84,7 +74,7 @@ class Rehearsal:
         n = self.plan.game.n_control(self.plan.n_models)
         if self.plan.control or not n or not single(self.crew, play.rehearsable)[1]:
             return
-        self.train([number_of(self._taken, i, quiet=True) for i in range(n)])
+        self.train([number_of(self._canary, i, quiet=True) for i in range(n)])
 
     def train(self, numbers: list[int]) -> None:
         """Train the models with these numbers that the store lacks."""
@@ -98,48 +88,14 @@ class Rehearsal:
         kinds = len({number // STRIDE for number in numbers})
         first = First(REMEDY, watching=not (self.keep_going or before), models=max(FIRST, kinds + 1))
 
-        def lost(number: int, why: str) -> Outcome:
-            bits, pairs, seed = play.rehearsal_bits(self.plan, self.roles, number)
-            return Outcome(number, seed, bits, pairs, 0.0, error=why)
-
+        lost = partial(play.lost_rehearsal, self.plan, self.roles)
         args, waiting = (self.roles, self.group), self.watch.waiting
         for here, outcome in enumerate(results(self.crew, play.rehearse, args, jobs, lost, waiting), 1):
             self.store.add(outcome, rehearsal=True)
             self.watch.rehearsed_one(Progress(len(numbers), before + here, 0, here, clock.seconds()))
             first.told(outcome.error, more=here < len(missing))
 
-    def _told(self, canaries: Iterable[int], models: int) -> dict[int, float]:
-        """How well the attack tells each pair apart, by its first models with noise; the store may have more of them,
-        of a later round that was interrupted.
-        """
-        told = {}
-        for canary in canaries:
-            noisy = self._signals(number_of(canary, 0, quiet=False), models)
-            if len(noisy):
-                told[canary] = abs(effect(self._attack.score(replace(noisy, rehearsal=noisy)), noisy.bits))
-        return told
-
-    def _without_noise(self, canary: int, models: int) -> float:
-        """How far apart scores are without noise, in units of their spread with noise."""
-        noisy = self._signals(number_of(canary, 0, quiet=False), models)
-        quiet = self._signals(number_of(canary, 0, quiet=True), QUIET)
-        if not len(quiet):  # all of them failed
-            return abs(effect(self._attack.score(replace(noisy, rehearsal=noisy)), noisy.bits))
-        with_noise, without = (self._attack.score(replace(s, rehearsal=noisy)) for s in (noisy, quiet))
-        return abs(effect(without, quiet.bits, spread_of(with_noise, noisy.bits)))
-
-    def _signals(self, first: int, models: int) -> Signals:
-        signals = self.store.signals(self.plan.game, rehearsal=True)
-        return signals[(signals.models >= first) & (signals.models < first + models)]
-
     @property
-    def _taken(self) -> int:
-        """The number of the canary that was taken; 0 where there is no choice."""
-        number: int = (self.store.get("canary") or {}).get("number", 0)
-        return number
-
-    @property
-    def _attack(self) -> Attack:
-        """Canaries are tried on the models that an attack would learn on, so that one which has to learn cannot try."""
-        attack = ATTACKS.get(self.plan.audit.attack or "")
-        return Rehearsed() if attack is None or attack.learns else attack
+    def _canary(self) -> int:
+        """The number of the canary that was taken; 0 if there is no choice."""
+        return taken_canary(self.store) or 0

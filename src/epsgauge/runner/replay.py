@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Outcome, Signals
 from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
@@ -18,6 +17,8 @@ from epsgauge.runner.executors import crew_for
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.results import results, single
 from epsgauge.runner.store import Store
+from epsgauge.runner.trouble import damaged
+from epsgauge.runner.view import stored_roles, taken_canary
 
 
 def difference(stored: Signals, again: Outcome) -> str | None:
@@ -37,25 +38,39 @@ def difference(stored: Signals, again: Outcome) -> str | None:
 
 
 def replay(
-    store: Store, folder: Path, plan: Plan, indices: Sequence[int], executor: Executor | Cluster | None = None
-) -> dict[int, str]:
-    """Train these models again, which are done, and say how each that differs does.
+    store: Store,
+    folder: Path,
+    plan: Plan,
+    indices: Sequence[int],
+    numbers: Sequence[int],
+    executor: Executor | Cluster | None = None,
+) -> dict[str, str]:
+    """Train these models again, and those set apart with these numbers, which are all done; how each that differs does.
 
     Another plan, code or data than those of the run are refused.
     """
     resume.check_plan(store, folder, plan)
     resume.check_code(store, folder, code_of(plan), accept=False)
     resume.check_process(store, folder, plan)
-    roles = Roles.from_arrays(store.arrays())
-    group = resume.group_of(store)
-    lost = partial(play.lost, plan, roles)
-    found, crew = {}, crew_for(plan, executor, None)
+    roles, group = stored_roles(store), resume.group_of(store)
+    if roles is None:
+        raise damaged(store.file, "it does not say which points play which part")
+    taken = taken_canary(store)
+    judged = roles if taken is None else roles.taking(taken)
+    crew, found = crew_for(plan, executor, None), dict[str, str]()
+
+    def compare(again: Iterable[Outcome], name: str, *, rehearsal: bool) -> None:
+        for each in again:
+            differs = difference(store.signals_of(plan.game, each.index, rehearsal=rehearsal), each)
+            if differs is not None:
+                found[name.format(each.index)] = differs
+
     try:
         resume.check_data(store, folder, single(crew, play.prepare))
-        for again in results(crew, play.play, (roles, group), [[index] for index in indices], lost):
-            differs = difference(store.signals_of(plan.game, again.index), again)
-            if differs is not None:
-                found[again.index] = differs
+        lost, lost_apart = partial(play.lost, plan, judged), partial(play.lost_rehearsal, plan, roles)
+        some, apart = [[index] for index in indices], [[number] for number in numbers]
+        compare(results(crew, play.play, (judged, group), some, lost), "Model {}", rehearsal=False)
+        compare(results(crew, play.rehearse, (roles, group), apart, lost_apart), "Model {} set apart", rehearsal=True)
     finally:
         crew.leave(at_once=True)
     return found

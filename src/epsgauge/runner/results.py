@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from epsgauge.errors import EpsgaugeError
-from epsgauge.runner.crew import Crew, JobLost
+from epsgauge.runner.crew import Batch, Crew, JobLost
 from epsgauge.runner.executors import crew_for
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import each
 from epsgauge.runner.same import checked, nothing
 
 T = TypeVar("T")
@@ -45,10 +46,12 @@ def single(crew: Crew, job: Callable[..., list[T]], *args: Any) -> T:
 
 
 def _submitted(
-    crew: Crew, job: Callable[..., list[T]], *args: Any, indices: list[int] | None = None
+    crew: Crew, job: Callable[..., list[T]], *args: Any, batches: list[Batch] | None = None
 ) -> Future[list[T]]:
     """The job with the checks of the process that does it."""
-    return crew.submit(checked, crew.expected, job, *args, indices=indices)
+    if batches is None:
+        return crew.submit(checked, crew.expected, job, *args)
+    return crew.submit(checked, crew.expected, each, job, *args, batches=batches)
 
 
 def confirm(crew: Crew) -> None:
@@ -73,42 +76,42 @@ def results(
     crew: Crew,
     job: Callable[..., list[T]],
     args: Sequence[Any],
-    batches: Sequence[list[int]],
+    batches: Sequence[Batch],
     lost: Callable[[int, str], T],
     waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
-    """What `job(plan, *args, indices)` gives for each batch of indices, in the order in which they are done.
+    """What `job(plan, *args, batch)` gives for each batch of models, in the order in which they are done.
 
     When a worker dies, the models that were in flight are tried again alone; `lost` makes the result of one that kills
     its worker twice or takes too long. A result is given only if the code is what it was when the crew was made.
     `waiting` is called now and then while there is none.
     """
-    left, flying = _Left(batches, bundle=crew.bundle), dict[Future[list[T]], list[int]]()
+    left, flying = _Left(batches, bundle=crew.bundle), dict[Future[list[T]], list[Batch]]()
     deaths, row = _Deaths(), _Row()
     while left or flying:
-        suspects: list[list[int]] = []
+        suspects: list[Batch] = []
         while left and len(flying) < crew.in_flight and not suspects:
-            indices = left.next(crew.in_flight)
+            bundle = left.next(crew.in_flight)
             try:
-                flying[_submitted(crew, job, *args, indices=indices)] = indices
+                flying[_submitted(crew, job, *args, batches=bundle)] = bundle
             except BrokenExecutor:
-                suspects.append(indices)
+                suspects += bundle
         done = wait(flying, _POLL_SECONDS, FIRST_COMPLETED).done if flying else set()
         if not done:
             crew.sources.check()
             waiting()
         for future in done:
-            indices = flying.pop(future)
+            bundle = flying.pop(future)
             try:
                 found = future.result()
             except BrokenExecutor:
-                suspects.append(indices)
+                suspects += bundle
             except JobLost as error:
-                why = deaths.why_given_up(indices, error)
+                why = deaths.why_given_up(bundle, error)
                 if why is None:
-                    left.again(deaths.again(indices, error))
+                    left.again(deaths.again(bundle, error))
                     continue
-                yield from _unchanged(crew, [lost(indices[0], why)])
+                yield from _unchanged(crew, [lost(bundle[0][0], why)])
                 row.add(died=True)
             else:
                 row.add(died=False)
@@ -116,12 +119,12 @@ def results(
                 yield from _unchanged(crew, found)
         if not suspects:
             continue
-        suspects += flying.values()
+        suspects += (batch for bundle in flying.values() for batch in bundle)
         flying.clear()
         late = crew.late()
         crew.replace(alone=True)
         if any(tuple(batch) in late for batch in suspects):  # it is known whose fault it was
-            left.again(batch for batch in suspects if tuple(batch) not in late)
+            left.again([batch] for batch in suspects if tuple(batch) not in late)
             suspects = [batch for batch in suspects if tuple(batch) in late]
         for index in sorted(index for batch in suspects for index in batch):
             found, died = _alone(crew, job, args, index, lost, late)
@@ -131,63 +134,67 @@ def results(
 
 
 class _Left:
-    """Batches that are still to be handed out. Where a job costs a message, models that take no time go together."""
+    """Batches that are still to be sent. Where a message costs something, those that take no time share one."""
 
-    def __init__(self, batches: Iterable[list[int]], *, bundle: int | None) -> None:
-        self._batches, self._again = deque(batches), deque[list[int]]()
+    def __init__(self, batches: Iterable[Batch], *, bundle: int | None) -> None:
+        self._batches, self._again = deque(batches), deque[list[Batch]]()
         self._bundle, self._done = bundle, 0
         self._since = time.monotonic()
 
     def __bool__(self) -> bool:
         return bool(self._batches or self._again)
 
-    def next(self, in_flight: int) -> list[int]:
+    def next(self, in_flight: int) -> list[Batch]:
+        """A bundle: batches that are sent together, and trained one after the other."""
         if self._again:
             return self._again.popleft()
-        batch = self._batches.popleft()
-        room = self._together(in_flight) if len(batch) == 1 else 0
-        while len(batch) < room and self._batches and len(self._batches[0]) == 1:
-            batch = [*batch, *self._batches.popleft()]
-        return batch
+        room = self._together(in_flight)
+        bundle = [self._batches.popleft()]
+        models = len(bundle[0])
+        while self._batches and (models := models + len(self._batches[0])) <= room:
+            bundle.append(self._batches.popleft())
+        return bundle
 
-    def again(self, batches: Iterable[list[int]]) -> None:
+    def again(self, bundles: Iterable[list[Batch]]) -> None:
         """First, and as they are."""
-        self._again.extend(batches)
+        self._again.extend(bundles)
 
     def done(self, models: int) -> None:
         self._since = self._since if self._done else time.monotonic()  # the first waits for processes to start
         self._done += models
 
     def _together(self, in_flight: int) -> int:
-        """So many models as one job does in a moment, but no more than are left for each."""
+        """So many models as a worker trains in a moment, but no more than are left for each."""
         if self._bundle is not None:
             return self._bundle
         if self._done < in_flight:
             return 1
         seconds = (time.monotonic() - self._since) / self._done * in_flight / 2  # of one model in one process
-        return max(1, min(int(_MOMENT / max(seconds, 1e-6)), len(self._batches) // in_flight, _MOST_TOGETHER))
+        share = len(self._batches) * len(self._batches[0]) // in_flight  # models, as if all batches were alike
+        return max(1, min(int(_MOMENT / max(seconds, 1e-6)), share, _MOST_TOGETHER))
 
 
 class _Deaths:
     """How often jobs lost their process or their machine."""
 
     def __init__(self) -> None:
-        self._seen: Counter[tuple[tuple[int, ...], bool]] = Counter()
+        self._seen: Counter[tuple[str, bool]] = Counter()
 
-    def why_given_up(self, indices: list[int], error: JobLost) -> str | None:
-        """Why a model is not tried again; None where it is."""
-        self._seen[tuple(indices), error.vanished] += 1
-        if len(indices) > 1:
+    def why_given_up(self, bundle: list[Batch], error: JobLost) -> str | None:
+        """Why a model is not tried again; None where it is, or where there are several."""
+        times = self._seen[str(bundle), error.vanished] = self._seen[str(bundle), error.vanished] + 1
+        if sum(map(len, bundle)) > 1:
             return None
         if error.why is not None:
             return error.why
-        enough = self._seen[tuple(indices), error.vanished] >= (_VANISHED if error.vanished else _DEATHS)
+        enough = times >= (_VANISHED if error.vanished else _DEATHS)
         return (VANISHED if error.vanished else DIED_TWICE) if enough else None
 
-    def again(self, indices: list[int], error: JobLost) -> list[list[int]]:
-        """Models of a group that may be to blame are tried one by one."""
-        together = error.vanished and self._seen[tuple(indices), True] < _VANISHED
-        return [indices] if together else [[index] for index in indices]
+    def again(self, bundle: list[Batch], error: JobLost) -> list[list[Batch]]:
+        """What may be to blame is sent by itself: each batch of a bundle, then each model of a group."""
+        if error.vanished and self._seen[str(bundle), True] < _VANISHED:
+            return [bundle]
+        return [[batch] for batch in bundle] if len(bundle) > 1 else [[[index]] for index in bundle[0]]
 
 
 class _Row:
@@ -207,9 +214,9 @@ class _Row:
 
 
 def _unchanged(crew: Crew, found: list[T]) -> Iterator[T]:
-    for each in found:
+    for one in found:
         crew.sources.check()  # whoever stores the one before may take a while
-        yield each
+        yield one
 
 
 def _alone(
@@ -225,7 +232,7 @@ def _alone(
         if (index,) in late:
             return [lost(index, late[index,])], True
         try:
-            return _submitted(crew, job, *args, indices=[index]).result(), False
+            return _submitted(crew, job, *args, batches=[[index]]).result(), False
         except BrokenExecutor:
             late = crew.late()
             crew.replace(alone=True)

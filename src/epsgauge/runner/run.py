@@ -34,8 +34,7 @@ from epsgauge.runner.replay import difference
 from epsgauge.runner.results import confirm, results, single
 from epsgauge.runner.same import DataChanged
 from epsgauge.runner.store import FILE, Store
-from epsgauge.runner.trouble import unharmed
-from epsgauge.runner.view import Run
+from epsgauge.runner.view import Run, stored_roles, taken_canary
 from epsgauge.trainers.protocol import Group
 
 __all__ = ["Run", "run"]
@@ -89,10 +88,13 @@ def run(
             if indices:
                 with _noted(store):
                     _probe(store, plan, crew, watch)
-                    group = resume.group_of(store)
-                    roles = _roles(store, plan, crew, watch, retry_failed, group, keep_going)
+                    group, roles = resume.group_of(store), _roles(store, plan, crew, watch, retry_failed)
+                    rehearsal = Rehearsal(store, plan, roles, crew, watch, group, keep_going)
+                    if plan.tries_canaries:
+                        if taken_canary(store) is None:
+                            rehearsal.choose()
+                        roles = roles.taking(taken_canary(store) or 0)
                     if store.get("rehearses"):
-                        rehearsal = Rehearsal(store, plan, roles, crew, watch, group, keep_going)
                         rehearsal.learn()
                         rehearsal.control()
                     _play(store, folder, plan, roles, crew, watch, indices, group, keep_going)
@@ -163,19 +165,13 @@ def _remaining(store: Store, among: range, retry_failed: bool) -> list[int]:
     return [int(i) for i in np.setdiff1d(np.arange(among.start, among.stop), have)]
 
 
-def _roles(
-    store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool, group: Group | None, keep_going: bool
-) -> Roles:
-    """Which points are what: cut once, after ranking or a rehearsal where the plan asks for it, and stored."""
-    arrays = store.arrays()
-    if arrays:
-        with unharmed(store.file):
-            return Roles.from_arrays(arrays)
-    rankings = _rankings(store, plan, crew, watch, retry_failed) if plan.game.challenge == "worst" else None
-    roles = single(crew, play.cut, rankings)
-    if plan.tries_canaries:
-        roles = Rehearsal(store, plan, roles, crew, watch, group, keep_going).choose()
-    store.put_arrays(roles.to_arrays())
+def _roles(store: Store, plan: Plan, crew: Crew, watch: Watch, retry_failed: bool) -> Roles:
+    """Which points are what, with all canaries that are tried: cut once, after ranking if the plan asks for it."""
+    roles = stored_roles(store)
+    if roles is None:
+        rankings = _rankings(store, plan, crew, watch, retry_failed) if plan.game.challenge == "worst" else None
+        roles = single(crew, play.cut, rankings)
+        store.put_arrays(roles.to_arrays())
     return roles
 
 

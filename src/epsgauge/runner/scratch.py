@@ -21,7 +21,11 @@ _HELD = "held"  # a folder whose lock the run holds
 class Scratch:
     """A folder for temporary files, and a process that removes it and all that the run started when this one ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float | None = None, *, ends_parent: bool = False) -> None:
+        """With `seconds`, workers are killed that take longer for a model and cannot end themselves.
+
+        With `ends_parent`, so is this process if it is stopped for so long.
+        """
         sweep()
         made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
         self._lock = ExitStack()
@@ -31,7 +35,7 @@ class Scratch:
         self.folder = str(made)
         self._pipe: int | None = None
         self._reaper: subprocess.Popen[bytes] | None = None
-        self._start()
+        self._start(*("" if seconds is None else str(seconds), "1" if ends_parent else ""))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -52,11 +56,11 @@ class Scratch:
             self._reaper.wait()
         self._lock.close()
 
-    def _start(self) -> None:
+    def _start(self, *words: str) -> None:
         reads, writes = os.pipe()
         try:
             self._reaper = subprocess.Popen(
-                [sys.executable, "-I", "-S", reaper.__file__, self.folder],
+                [sys.executable, "-I", "-S", reaper.__file__, self.folder, str(os.getpid()), *words],
                 stdin=reads,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

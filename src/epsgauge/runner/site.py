@@ -42,7 +42,7 @@ class Job(NamedTuple):
 
     run: str
     head: str
-    indices: list[int] | None
+    batches: list[list[int]] | None
     fresh: bool  # in a process of its own, which is ended afterwards
 
 
@@ -70,7 +70,7 @@ class _Child:
     """One process, and what it knows."""
 
     def __init__(self, payload: bytes, timeout: float | None, settings: dict[str, str]) -> None:
-        self.pool = Pool(payload, 1, timeout, plan_of, settings)
+        self.pool = Pool(payload, 1, timeout, plan_of, settings, ends_parent=True)
         self.heads: set[str] = set()
         self.devices = os.environ.get(_DEVICES)
 
@@ -106,11 +106,11 @@ class _Site:
             if job.head not in child.heads:
                 child.ask(wanted, worker.learn, job.head, head())
                 child.heads.add(job.head)
-            done = child.ask(wanted, worker.do, job.head, job.indices)
+            done = child.ask(wanted, worker.do, job.head, job.batches)
             reply = Reply(done)
         except BrokenExecutor:
-            late = child.pool.late()
-            reply = Reply(why=late.get(tuple(job.indices or ()) or (0,)))
+            late, batches = child.pool.late(), job.batches or []
+            reply = Reply(why=late.get(tuple(batches[0])) if len(batches) == 1 else None)
         except Exception as error:
             reply = Reply(error=error)
         finally:

@@ -356,9 +356,9 @@ class Store:
         """What was seen of all models that are done, or of those of the rehearsal."""
         return self._signals(game, self._database.rows(REHEARSALS if rehearsal else MODELS, "done"))
 
-    def signals_of(self, game: GameSettings, index: int) -> Signals:
+    def signals_of(self, game: GameSettings, index: int, *, rehearsal: bool = False) -> Signals:
         """What was seen of one model, which is done."""
-        return self._signals(game, [self._database.row(MODELS, index)])
+        return self._signals(game, [self._database.row(REHEARSALS if rehearsal else MODELS, index)])
 
     def _signals(self, game: GameSettings, rows: Iterable[tuple[Any, ...]]) -> Signals:
         m, layout = game.pairs_per_model, self.layout()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from collections.abc import Callable
@@ -13,15 +14,19 @@ from typing import Any
 import numpy as np
 
 from epsgauge.games.experiment import bits_of, pairs_of
-from epsgauge.games.roles import Roles
+from epsgauge.games.ranking import members_of
+from epsgauge.games.rehearsal import canary_of
 from epsgauge.games.seeds import Branch, training_seed
+from epsgauge.games.signals import Signals
+from epsgauge.runner import play
+from epsgauge.runner.choosing import Choice
 from epsgauge.runner.crew import Cluster
 from epsgauge.runner.fingerprint import fingerprint
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.replay import replay as replay_models
 from epsgauge.runner.store import Store
 from epsgauge.runner.trouble import Damaged, unharmed
-from epsgauge.runner.view import opened, stored_plan
+from epsgauge.runner.view import opened, stored_plan, stored_roles, taken_canary
 from epsgauge.stats.checks import whole
 
 # What no check of one directory can see.
@@ -32,6 +37,8 @@ UNSEEN = (
 UNSEEN_BY_REPLAY = (
     "Models that were not trained again could still be forged by anyone who knows how seals are computed."
 )
+
+_ROUNDING = 1e-6  # a share, by which another machine may compute strengths of canaries differently
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,8 @@ def verify(
 ) -> Verified:
     """Read a run directory to the end, and compute again what its seed decides. No look at results: it shows none.
 
-    With its plan, some models are trained again, `replay` of them drawn at random, and compared bit for bit.
+    With its plan, some models are trained again and compared bit for bit: `replay` of those that are judged and as many
+    of those set apart, drawn at random.
     """
     whole("replay", replay, 1)
     folder = Path(path)
@@ -128,8 +136,9 @@ def _plan(store: Store) -> str:
 
 
 def _models(store: Store) -> str:
-    plan, arrays, dealt = stored_plan(store), store.arrays(), 0
-    roles, game = Roles.from_arrays(arrays) if arrays else None, plan.game
+    plan, roles, dealt = stored_plan(store), stored_roles(store), 0
+    game, taken = plan.game, taken_canary(store)
+    roles = roles if roles is None or taken is None else roles.taking(taken)
     for index, seed, bits, pairs in store.dealt(game):
         if roles is None or index >= plan.n_models:
             raise _Wrong(f"There is a model {index}, which the plan does not have.")
@@ -141,33 +150,76 @@ def _models(store: Store) -> str:
 
 
 def _apart(store: Store) -> str:
-    """Their pairs may be of canaries that were not taken, which the store has not kept."""
-    plan, branch, rankings = stored_plan(store), Branch.rehearsal, store.rankings()
-    dealt = len(rankings)
-    for number, seed, bits, _ in store.dealt(plan.game, rehearsal=True):
+    plan, roles, branch, rankings = stored_plan(store), stored_roles(store), Branch.rehearsal, store.rankings()
+    dealt, n_canaries = len(rankings), len(roles.canaries) if roles and plan.tries_canaries else 1
+    for number, seed, bits, pairs in store.dealt(plan.game, rehearsal=True):
+        if roles is None or canary_of(number) >= n_canaries:
+            raise _Wrong(f"There is a model {number} set apart, which the plan does not have.")
+        of = play.rehearsal_roles(plan, roles, number)
         _compare(f"Seed of model {number}", seed, training_seed(plan.seed, branch, number))
         _compare(f"Bits of model {number}", bits, bits_of(plan.game, plan.seed, number, branch))
+        _compare(f"Pairs of model {number}", pairs, pairs_of(plan.game, of, plan.seed, number, branch))
         dealt += 1
     for r in rankings:
         expected = training_seed(plan.points_seed, Branch.ranking, r.index)
         _compare(f"Seed of ranking model {r.index}", r.seed, expected)
+        if r.error is None:
+            members = members_of(len(r.losses), plan.points_seed, r.index)
+            _compare(f"Points of ranking model {r.index}", r.members, members)
     if not dealt:
         return "No models were set apart."
-    return f"Bits and training seeds of {dealt} models set apart follow from the plan's seed."
+    return f"Bits, pairs and training seeds of {dealt} models set apart follow from the plan's seed.{_chosen(store)}"
+
+
+def _chosen(store: Store) -> str:
+    """Decide again which canary is taken, from the signals that the store has."""
+    plan, held = stored_plan(store), store.get("canary")
+    if held is None:
+        return ""
+    choice, names, have = Choice(**held["choice"]), held["tried"], store.rehearsed()
+    roles = stored_roles(store)
+    if not plan.tries_canaries or roles is None or not choice.n_canaries == len(names) == len(roles.canaries):
+        raise _Wrong("The canaries that were tried are not those of the plan.")
+
+    def seen(numbers: list[int]) -> Signals:
+        for number in numbers:
+            if number not in have:
+                raise _Wrong(f"Model {number} set apart is missing, by which the canary was chosen.")
+        return store.signals(plan.game, rehearsal=True)
+
+    found = choice.strengths(plan.game, seen)
+    best, taken = next(iter(found), None), held["number"]
+    # another machine may round differently, which can turn a tie
+    if best is None or found.get(taken, 0.0) < found[best] * (1 - _ROUNDING) or held["name"] != names[taken]:
+        other = "none" if best is None else names[best]
+        raise _Wrong(f"The canary is {held['name']}, but the signals of the models set apart give {other}.")
+    same = {names[canary]: strength for canary, strength in found.items()}
+    if same.keys() != held["best"].keys() or not all(_close(same[name], held["best"][name]) for name in same):
+        raise _Wrong("How well canaries did is not what the signals of the models set apart give.")
+    return f" So does the canary, {held['name']}, from their signals."
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=_ROUNDING)
 
 
 def _replayed(store: Store, folder: Path, plan: Plan, n: int, executor: Executor | Cluster | None) -> Check:
     """Another plan, code or data are an error of whoever asks, and no damage."""
     done = store.indices("done").tolist()
-    drawn = sorted(random.SystemRandom().sample(done, min(n, len(done))))
-    differ = replay_models(store, folder, plan, drawn, executor) if drawn else {}
+    apart = [number for number, error in store.rehearsed().items() if error is None]
+    drawn, numbers = (sorted(random.SystemRandom().sample(some, min(n, len(some)))) for some in (done, apart))
+    if not drawn and not numbers:
+        return Check("replay", True, "No model is done.")
+    differ = replay_models(store, folder, plan, drawn, numbers, executor)
+    names = ", ".join(map(str, drawn))
+    if numbers:
+        names += f" and, of those set apart, {', '.join(map(str, numbers))}"
     if not differ:
-        same = f"Trained again, models {', '.join(map(str, drawn))} come out the same, bit for bit."
-        return Check("replay", True, same if drawn else "No model is done.")
-    index, how = next(iter(differ.items()))
+        return Check("replay", True, f"Trained again, models {names} come out the same, bit for bit.")
+    what, how = next(iter(differ.items()))
     sentence = (
-        f"Model {index} was trained again and {how}. {len(differ)} of {len(drawn)} models differ. Another CPU or other "
-        "packages may round differently, but only in the last digits."
+        f"{what} was trained again and {how}. {len(differ)} of {len(drawn) + len(numbers)} models differ. Another CPU "
+        "or other packages may round differently, but only in the last digits."
     )
     return Check("replay", False, sentence)
 

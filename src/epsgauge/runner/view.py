@@ -18,6 +18,7 @@ from epsgauge.declaration import Declaration
 from epsgauge.display import Displayed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.rehearsal import canary_of, is_quiet
+from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Signals
 from epsgauge.mechanisms import privacy as promises
 from epsgauge.mechanisms.privacy import Privacy
@@ -263,6 +264,20 @@ def stored_plan(store: Store, declared: AuditSettings | None = None) -> Plan:
         return Plan.from_tables(tables)
     except (InvalidInput, KeyError, TypeError) as error:
         raise _unread(store, "its plan cannot be read", error) from error
+
+
+def stored_roles(store: Store) -> Roles | None:
+    """Which points are what, with all canaries that are tried; None in a run that has not come so far."""
+    arrays = store.arrays()
+    with unharmed(store.file):
+        return Roles.from_arrays(arrays) if arrays else None
+
+
+def taken_canary(store: Store) -> int | None:
+    """The number of the canary that was taken of several; None if there is no choice, or none was made yet."""
+    with unharmed(store.file):
+        taken = store.get("canary")
+        return None if taken is None else int(taken["number"])
 
 
 def _settings(store: Store, declarations: Sequence[Declaration]) -> AuditSettings:

@@ -66,15 +66,15 @@ def with_plan(job: Callable[..., list[T]], *args: Any) -> list[T]:
 
 
 def learn(name: str, head: bytes) -> None:
-    """Keep a job with its arguments, all but the indices, which then come alone."""
+    """Keep a job with its arguments, all but the batches, which then come by themselves."""
     _plan()  # puts the user's modules where they are found
     _heads[name] = unpickled(head)
 
 
-def do(name: str, indices: list[int] | None) -> bytes:
+def do(name: str, batches: list[list[int]] | None) -> bytes:
     """What a job that was learnt gives, as bytes that are passed on without being read."""
     job, *args = _heads[name]
-    return pickle.dumps(with_plan(job, *args, *(() if indices is None else (indices,))), pickle.HIGHEST_PROTOCOL)
+    return pickle.dumps(with_plan(job, *args, *(() if batches is None else (batches,))), pickle.HIGHEST_PROTOCOL)
 
 
 @cache

@@ -1,15 +1,18 @@
-"""Ends what a run has started once the run itself is gone, however it ended.
+"""Ends what a run has started once the run itself is gone, however it ended, and before that what stands still.
 
 A process of its own runs this file, with nothing but the standard library.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 
 # In the environment of all that a run starts: the run's scratch folder, after those of runs that it is a part of.
@@ -18,6 +21,14 @@ BETWEEN = "\n"  # two of them: a folder may have a colon in its name
 _GRACE = 1.0  # seconds in which what is marked may end by itself
 _PATIENCE = 10.0  # seconds after which a process that cannot be killed is left alone
 _PAUSE = 0.02
+
+# A worker that trains has a file in the scratch folder with this name and its number. In the first line are the models
+# and the time until which they must be trained; more lines say where a training was that took longer.
+LATE = "late-"
+STOOD_STILL = "Its process stood still: it was stopped (SIGSTOP), or could not run."
+_LOOK = 0.5  # seconds between two looks at workers
+_STOPPED_LOOKS = 2  # after its time, at a worker that is stopped and cannot end itself
+_OVERDUE_LOOKS = 60  # at one that could, but has not
 
 
 def marked(folder: str) -> list[int]:
@@ -45,8 +56,7 @@ def end_marked(folder: str) -> int:
     deadline = time.monotonic() + _PATIENCE
     while found and time.monotonic() < deadline:
         for pid in found:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+            _kill(pid)
         time.sleep(_PAUSE)
         found = marked(folder)
     return len(first)
@@ -61,6 +71,70 @@ def clear(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+class Watchdog:
+    """Kills workers that take longer than they may and cannot end themselves, which one that is stopped cannot.
+
+    Looks are counted and not seconds: if the whole machine was stopped, so was this process. While the parent is
+    stopped nothing is late, as Ctrl-Z stops all of a run. A parent that works for a cluster is killed after `seconds`.
+    """
+
+    def __init__(self, folder: str, parent: int, seconds: float, *, ends_parent: bool) -> None:
+        self.folder, self.parent, self.seconds, self.ends_parent = folder, parent, seconds, ends_parent
+        self._late: Counter[int] = Counter()
+        self._parent_stopped = 0
+
+    def look(self) -> None:
+        if _is_stopped(self.parent):
+            self._parent_stopped += 1
+            if self.ends_parent and self._parent_stopped > self.seconds / _LOOK + _STOPPED_LOOKS:
+                _kill(self.parent)
+            return
+        self._parent_stopped = 0
+        overdue = set(self._overdue())
+        for pid in [pid for pid in self._late if pid not in overdue]:
+            del self._late[pid]
+        for pid in overdue:
+            self._late[pid] += 1
+            if self._late[pid] > (_STOPPED_LOOKS if _is_stopped(pid) else _OVERDUE_LOOKS):
+                with suppress(OSError), open(os.path.join(self.folder, f"{LATE}{pid}"), "a") as file:
+                    file.write(f"\n\n{STOOD_STILL}\n")
+                _kill(pid)
+
+    def _overdue(self) -> list[int]:
+        """Workers of this run whose models should have been trained."""
+        found = []
+        for name in os.listdir(self.folder):
+            if name.startswith(LATE):
+                with suppress(OSError, ValueError), open(os.path.join(self.folder, name)) as file:
+                    _, until = json.loads(file.readline())
+                    found += [int(name[len(LATE) :])] if time.monotonic() > until else []
+        return [pid for pid in found if not os.path.isdir("/proc/self") or os.fsencode(self.folder) in _marks(pid)]
+
+
+def _is_stopped(pid: int) -> bool:
+    """By a signal; not known where there is no /proc."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"T"
+    except (OSError, IndexError):
+        return False
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def main(folder: str, parent: str, seconds: str, ends_parent: str) -> None:
+    """Until standard input is at its end, which it is when the process that holds the other one is gone."""
+    if seconds:
+        dog = Watchdog(folder, int(parent), float(seconds), ends_parent=bool(ends_parent))
+        while not select.select([sys.stdin], [], [], _LOOK)[0]:
+            with suppress(OSError):
+                dog.look()
+    sys.stdin.buffer.read()
+    clear(folder)
+
+
 if __name__ == "__main__":
-    sys.stdin.buffer.read()  # is at its end when the process that holds the other one is gone
-    clear(sys.argv[1])
+    main(*sys.argv[1:])
