@@ -19,6 +19,10 @@ def verify(
         Path | None, typer.Option("--plan", metavar="PLAN", help="The run's plan: train some of its models again.")
     ] = None,
     replay: Annotated[int, typer.Option(min=1, metavar="N", help="With --plan: how many models to train again.")] = 3,
+    digest: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="The digest that was published of the run: check that it is this one."),
+    ] = None,
     small: Small = False,
     as_json: AsJson = False,
 ) -> None:
@@ -28,7 +32,7 @@ def verify(
     from epsgauge.runner.verify import verify
 
     plan = None if plan_file is None else Plan.read(plan_file, small=small)
-    found = verify(folder, plan=plan, replay=replay)
+    found = verify(folder, plan=plan, replay=replay, digest=digest)
     if as_json:
         print_json(found.to_json())
     else:

@@ -36,9 +36,14 @@ from epsgauge.runner.same import DataChanged
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run
+from epsgauge.runner.wal import has_lost, log_of
 from epsgauge.trainers.protocol import Group
 
 __all__ = ["Run", "run"]
+LOST = (
+    "The write-ahead log of the store was damaged: what was written after that was lost, and these models were trained "
+    "again."
+)
 
 
 def run(
@@ -69,6 +74,7 @@ def run(
     watch = Watch() if watch is None else watch
     folder, file = Path(out), Path(out) / FILE
     with hold(folder), _at_work(crew_for(plan, executor, workers)) as crew:
+        broken = has_lost(log_of(file))  # which SQLite removes when the store is opened
         if not Store.is_begun(file):
             watch.stage("preparing")
             entries = resume.first_entries(plan, single(crew, play.prepare))
@@ -82,6 +88,8 @@ def run(
                 store.close()
                 raise
         with store:
+            if broken:
+                resume.note(store, LOST)
             watch.opened(Run.open(folder))
             if watch.stop_when is not None:
                 store.put({"stop_when": watch.stop_when})
@@ -91,10 +99,9 @@ def run(
                     _probe(store, plan, crew, watch)
                     group = resume.group_of(store)
                     roles = _roles(store, plan, crew, watch, retry_failed, group, keep_going)
-                    if store.get("rehearses"):
-                        rehearsal = Rehearsal(store, plan, roles, crew, watch, group, keep_going)
-                        rehearsal.learn()
-                        rehearsal.control()
+                    rehearsal = Rehearsal(store, plan, roles, crew, watch, group, keep_going)
+                    rehearsal.learn()
+                    rehearsal.control()
                     _play(store, folder, plan, roles, crew, watch, indices, group, keep_going)
                     confirm(crew)
         return Run.open(folder)
