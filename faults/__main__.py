@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from faults import commands, directories, edits, kills, readers, stores
+from faults import commands, directories, edits, forgeries, kills, readers, stores
 from faults.count import Count
 
 HARMS = ("lost", "wrong", "hung", "traceback")
@@ -39,6 +39,7 @@ def main() -> int:
         run, named = stores.a_run(scratch / "run"), stores.a_run(scratch / "named", directories.NAME)
         campaigns: tuple[Callable[[], list[Count]], ...] = (
             lambda: stores.campaign(n, seed, scratch),
+            lambda: forgeries.campaign(n, seed, scratch),
             lambda: readers.campaign(n, seed, scratch),
             lambda: commands.campaign(n, seed, scratch, run),
             lambda: directories.campaign(run, named, scratch),

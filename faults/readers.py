@@ -11,7 +11,6 @@ import numpy as np
 import epsgauge as eg
 from epsgauge.auditing.beforehand import declaration_of
 from epsgauge.data.idx import read_idx
-from epsgauge.runner.looks import read_looks
 from epsgauge.trainers.exchange import read_losses
 from faults.count import Count
 from faults.stores import BYTES
@@ -52,10 +51,6 @@ def idx_file(path: Path) -> None:
     path.write_bytes(b"\0\0\x08\x02" + (20).to_bytes(4) + (10).to_bytes(4) + bytes(range(200)))
 
 
-def looks_file(path: Path) -> None:
-    path.write_text('{"time": "2026-01-01", "kind": "audit", "n_done": 3, "n_models": 9}\n' * 3)
-
-
 def losses_file(path: Path) -> None:
     path.write_text("".join(f"{loss!r}\n" for loss in np.random.default_rng(0).normal(size=N).tolist()))
 
@@ -70,7 +65,6 @@ READERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
         lambda path: eg.declare(path, adjacency="substitute", delta=1e-6),
         declaration_of,
     ),
-    "looks.jsonl": (looks_file, lambda path: read_looks(path.parent)),
     "images.idx": (idx_file, read_idx),
     "losses.csv": (losses_file, lambda path: read_losses(path.parent, N, "csv")),
 }

@@ -16,6 +16,7 @@ import numpy as np
 
 import epsgauge as eg
 from epsgauge.numbers import json_ready
+from epsgauge.runner import looks
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.schema import TABLES
 from epsgauge.runner.store import FILE
@@ -41,18 +42,29 @@ class Noisy:
         return -(points[0] @ model)
 
 
+NOISY = Noisy()
+
+
 def table() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     return rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
 
 
-def a_run(folder: Path, name: str = "a") -> Path:
-    """A run with everything in its store: models done and failed, a rehearsal, a control, declarations and looks."""
-    plan = eg.Plan(name=name, n_models=40, data=table, trainer=Noisy(), game={"train_size": 10, "reference_size": 19})
-    done = eg.run(plan, out=folder, executor=InProcess())
-    eg.audit(done)
-    eg.run(plan.with_audit(delta=1e-6), out=folder, executor=InProcess())
-    eg.audit(eg.Run.open(folder))
+def a_plan(name: str = "a", trainer: Noisy = NOISY) -> eg.Plan:
+    game = {"train_size": 10, "reference_size": 19}
+    return eg.Plan(name=name, n_models=40, data=table, trainer=trainer, game=game)
+
+
+def a_run(folder: Path, name: str = "a", trainer: Noisy = NOISY) -> Path:
+    """A run with everything in its store: models done and failed, a rehearsal, a control, declarations and looks.
+
+    It goes on after each look, so that its store knows of all of them.
+    """
+    plan = a_plan(name, trainer)
+    later = plan.with_audit(delta=1e-6)
+    for each in (plan, later):
+        eg.audit(eg.run(each, out=folder, executor=InProcess()))
+    eg.run(later, out=folder, executor=InProcess())
     return folder
 
 
@@ -171,21 +183,28 @@ def _turned(value: Any, rng: Rng) -> Any:
 
 
 def campaign(n: int, seed: int, scratch: Path) -> list[Count]:
-    """`n` mutations of bytes and as many of rows, each of a fresh copy."""
+    """`n` mutations of the bytes of each file and as many of rows, each of a fresh copy."""
     original = a_run(scratch / "original")
-    expected, rng = everything(original), np.random.default_rng(seed)
-    by_bytes, by_rows = Count("bytes of a store turned, moved or lost"), Count("rows of a store edited")
-    raw, copy = (original / FILE).read_bytes(), scratch / "copy"
-    for i in range(2 * n):
+    expected, rng, copy = everything(original), np.random.default_rng(seed), scratch / "copy"
+    by_rows, by_bytes = Count("rows of a store edited"), Count("bytes of a store turned, moved or lost")
+    by_looks = Count("bytes of its looks turned, moved or lost")
+    for i in range(3 * n):
         shutil.rmtree(copy, ignore_errors=True)
-        copy.mkdir()
-        if i % 2:
-            mutate, changed = BYTES[rng.integers(len(BYTES))], bytearray(raw)
-            mutate(changed, rng)
-            (copy / FILE).write_bytes(changed)
-            by_bytes.read(partial(everything, copy), expected, f"{mutate.__name__} (seed {seed}, number {i})")
-        else:
-            (copy / FILE).write_bytes(raw)
+        shutil.copytree(original, copy)
+        count = (by_rows, by_bytes, by_looks)[i % 3]
+        if count is by_rows:
             what = edited(copy / FILE, rng)
-            by_rows.read(partial(everything, copy), expected, f"{what} (seed {seed}, number {i})")
-    return [by_bytes, by_rows]
+        else:
+            file = copy / (FILE if count is by_bytes else looks.FILE)
+            what = mutated(file, rng)
+        count.read(partial(everything, copy), expected, f"{what} (seed {seed}, number {i})")
+    return [by_bytes, by_looks, by_rows]
+
+
+def mutated(file: Path, rng: Rng) -> str:
+    """Change bytes of a file; how."""
+    mutate, raw = BYTES[rng.integers(len(BYTES))], bytearray(file.read_bytes())
+    if len(raw) >= 2 * PAGE or "page" not in mutate.__name__:
+        mutate(raw, rng)
+    file.write_bytes(raw)
+    return mutate.__name__

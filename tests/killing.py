@@ -20,6 +20,7 @@ from patience import until
 from epsgauge.runner.schema import TABLES
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
+from epsgauge.runner.wal import has_lost, log_of
 
 Parts = dict[str, Any]
 PIPELINES = Path(__file__).parent / "pipelines"
@@ -118,6 +119,8 @@ def kill_once(
 
 def n_done(out: Path) -> int:
     """What a reader finds after a kill, before any run could put it right."""
+    if has_lost(log_of(out / FILE)):
+        raise RuntimeError("a kill is taken for damage")
     if not Store.is_begun(out / FILE):
         return 0
     run = Run.open(out)

@@ -10,7 +10,9 @@ from tiny_runs import plan, played, responses
 
 import epsgauge as eg
 from epsgauge.declaration import digest_of
-from epsgauge.runner.store import FILE, Store
+from epsgauge.errors import InvalidInput
+from epsgauge.runner import looks
+from epsgauge.runner.store import FILE
 from epsgauge.runner.view import Run
 
 ALL = {"rule": "given", "threshold": 0.5}
@@ -47,12 +49,14 @@ def test_until_results_are_seen_another_plan_may_be_declared(done):
     assert "when 60 of 60 models were done and no result had been seen" in again.declaration.sentence
 
 
-def test_no_file_beside_the_store_is_needed_to_know_of_looks(done):
+def test_a_run_whose_looks_were_removed_declares_nothing_new(done):
+    log = done.path / looks.FILE
+    before = log.read_bytes()
     eg.audit(done)
-    for file in done.path.iterdir():
-        if file.name != FILE:
-            file.unlink()
-    assert later(done.path, **ALL).declared.rule == "split"
+    later(done.path)  # from here on the store knows of them
+    log.write_bytes(before)
+    with pytest.raises(InvalidInput, match="looks are missing that were logged before the run went on"):
+        later(done.path, **ALL)
 
 
 def test_what_has_no_results_is_no_look(tmp_path):
@@ -64,7 +68,7 @@ def test_what_has_no_results_is_no_look(tmp_path):
 
 
 def test_a_look_that_cannot_be_logged_is_said(done, tmp_path, monkeypatch):
-    monkeypatch.setattr(Store, "log_look", lambda file, look: False)
+    monkeypatch.setattr("epsgauge.runner.view.log_look", lambda folder, look: False)
     said = f"This look could not be logged: {done.path} cannot be written."
     assert said in eg.audit(done).warnings
     assert said in eg.compare([done, done], rule="best").runs[1].audit.warnings

@@ -16,7 +16,6 @@ from epsgauge.auditing.family import Family
 from epsgauge.bounds.exact import exact_lower_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.reporting.report import written
-from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
 from epsgauge.stats.tally import Tally
 
@@ -170,14 +169,6 @@ def test_what_shows_no_verdict_is_none(tmp_path):
         assert run.log_look(kind)
     grown = eg.audit(played(plan(n_models=60, audit=FEW), tmp_path / "a"))
     assert (grown.verdict.method, "together" in grown.verdict.sentence) == ("anytime", False)
-
-
-def test_looks_of_before_tell_how_many_models_were_done(tmp_path):
-    for n, both in ((40, True), (39, False)):
-        run = played(plan(n_models=40, audit=FEW), tmp_path / str(n))
-        assert Store.log_look(run.path / FILE, {"kind": "audit", "n_done": n, "n_models": 40})
-        grown = audit_run(played(plan(n_models=60, audit=FEW), run.path))
-        assert (BOTH in grown.verdict.sentence) == both
 
 
 # Gates and what is shown

@@ -2,7 +2,7 @@
 
 import pytest
 
-from faults import commands, directories, readers, stores
+from faults import commands, directories, forgeries, readers, stores
 from faults.count import Count
 
 
@@ -14,7 +14,14 @@ def check(counts, tried, *, refused=0):
 
 
 def test_mutations_of_a_store(tmp_path):
-    check(stores.campaign(60, 0, tmp_path), 60, refused=20)
+    check(stores.campaign(40, 0, tmp_path), 40, refused=13)
+
+
+def test_forgeries(tmp_path):
+    edits, turned, killed = forgeries.campaign(20, 0, tmp_path)
+    check([edits], 3 * len(forgeries.EDITS), refused=2 * (len(forgeries.EDITS) - 1))
+    check([turned], 20, refused=15)
+    check([killed], 20)
 
 
 def test_mutations_of_files(tmp_path):

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from stores import edit, forge, make_earlier
+from stores import edit, forge
+from tiny_runs import plan, played
 
 import epsgauge as eg
-from epsgauge.auditing.audit import audit_run
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome
 from epsgauge.runner import lock, looks, store
-from epsgauge.runner.executors import InProcess
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import hold, holder
-from epsgauge.runner.plan import Plan
-from epsgauge.runner.run import run
+from epsgauge.runner.looks import log_look
 from epsgauge.runner.store import Store
 from epsgauge.runner.trouble import in_words
 from epsgauge.runner.view import Run, in_force
@@ -121,7 +116,7 @@ def test_a_closed_store_is_one_file_and_an_open_one_has_a_log(tmp_path):
             assert reader.indices("done").tolist() == [0]
             s.add(outcome(1))
             assert reader.indices("done").tolist() == [0, 1]
-    assert [f.name for f in tmp_path.iterdir()] == ["s.sqlite"]
+    assert sorted(f.name for f in tmp_path.iterdir()) == [looks.FILE, "s.sqlite"]
 
 
 def test_a_reader_cannot_write(tmp_path):
@@ -192,28 +187,39 @@ def forged(statement):
         (forged("UPDATE channels SET version = 'one'"), "what it says of its channels"),
         (forged("UPDATE arrays SET shape = '[4]'"), "array pool has the wrong length"),
         (forged("UPDATE arrays SET dtype = 'O'"), "array pool has the wrong length"),
-        (forged("UPDATE meta SET value = '{'"), "its entry plan is not JSON"),
-        (forged("DELETE FROM meta"), "it holds no plan"),
+        (forged("UPDATE meta SET value = '{' WHERE key = 'plan'"), "its entry plan is not JSON"),
+        (forged("DELETE FROM meta WHERE key = 'plan'"), "it holds no plan"),
+        (forged("DELETE FROM meta"), "it does not say which run it is"),
         (sql("UPDATE models SET bits = x'0001' WHERE idx = 7"), "row 7 of models is not what was written"),
         (sql("UPDATE models SET idx = 99 WHERE idx = 7"), "row 99 of models is not what was written"),
         (sql("UPDATE models SET state = 'failed' WHERE idx = 7"), "has 19 rows, which are not the 20"),
         (sql("DELETE FROM models WHERE idx = 7"), "models has 19 rows, which are not the 20 that were written"),
         (
             sql(
-                "INSERT INTO models SELECT 50, state, seed, seconds, finished, error, bits, pairs, signals, seal "
+                "INSERT INTO models SELECT 50, seal, state, seed, seconds, finished, error, bits, pairs, signals "
                 "FROM models WHERE idx = 1"
             ),
             "row 50 of models is not what was written",
         ),
-        (sql("UPDATE sums SET n = 21 WHERE part = 'models done'"), "are not the 21 that were written"),
-        (sql("UPDATE sums SET total = zeroblob(16) WHERE part = 'models done'"), "are not the 20 that were written"),
+        (sql("UPDATE sums SET n = 21 WHERE part = 'models done'"), "the sum of models done is not what was written"),
+        (sql("UPDATE sums SET total = zeroblob(32) WHERE part = 'models done'"), "the sum of models done is not"),
+        (sql("UPDATE sums SET seal = zeroblob(32) WHERE part = 'models failed'"), "the sum of models failed is not"),
+        (
+            sql(
+                "UPDATE sums SET (n, total, seal) = (SELECT n, total, seal FROM sums WHERE part = 'rankings') "
+                "WHERE part = 'models done'"
+            ),
+            "the sum of models done is not what was written",
+        ),
+        (sql("INSERT INTO sums VALUES ('more', 0, zeroblob(32), zeroblob(32))"), "its sums cannot be read"),
         (sql("DELETE FROM sums WHERE part = 'models done'"), "its sums cannot be read"),
         (sql("UPDATE sums SET total = 'x'"), "its sums cannot be read"),
-        (sql("DELETE FROM meta WHERE key = 'extended_after_look'"), "meta has 1 rows, which are not the 2"),
+        (sql("DELETE FROM meta WHERE key = 'extended_after_look'"), "meta has 2 rows, which are not the 3"),
         (sql("UPDATE meta SET value = '2' WHERE key = 'plan'"), "row 'plan' of meta is not what was written"),
         (sql("UPDATE channels SET name = 'margin' WHERE name = 'loss'"), "row 0 of channels is not what was written"),
         (sql("DELETE FROM arrays"), "arrays has 0 rows, which are not the 1"),
-        (sql("PRAGMA user_version = 4"), "the table sums was not made by epsgauge"),
+        (sql("DROP TABLE sums"), "no such table: sums"),
+        (sql("UPDATE meta SET value = '1' WHERE key = 'identity'"), "is not what was written"),
         (sql("CREATE TABLE more (a)"), "the table more was not made by epsgauge"),
         (sql("CREATE TRIGGER t AFTER INSERT ON models BEGIN DELETE FROM looks; END"), "the trigger t was not made"),
     ],
@@ -252,11 +258,19 @@ def test_a_model_with_more_than_a_row_can_hold_is_kept_as_failed(tmp_path, monke
         assert s.indices("failed").tolist() == [1]
 
 
-def test_a_newer_schema_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (99, r"was written by a newer epsgauge \(schema 99, this one knows 6\). Upgrade epsgauge."),
+        (4, "s.sqlite has schema 4, but this epsgauge only reads schema 6. Start again with a new --out."),
+    ],
+)
+def test_another_schema_is_refused(tmp_path, version, words):
     file = filled(tmp_path / "s.sqlite")
-    sql("PRAGMA user_version = 6")(file)
-    with pytest.raises(InvalidInput, match=r"newer epsgauge \(schema 6, this one knows 5\). Upgrade epsgauge."):
-        Store.read(file)
+    sql(f"PRAGMA user_version = {version}")(file)
+    for opened in (Store.read, Store.write):
+        with pytest.raises(InvalidInput, match=words):
+            opened(file)
 
 
 def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
@@ -328,35 +342,6 @@ def test_a_store_on_a_network_file_system_has_no_log(tmp_path, monkeypatch):
 LOOK = {"kind": "audit", "n_done": 3, "n_models": 9}
 
 
-@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
-def test_looks_are_kept_in_the_store_while_a_run_writes(tmp_path, monkeypatch, journal):
-    monkeypatch.setattr(store, "journal_for", lambda folder: journal)
-    file = tmp_path / "s.sqlite"
-    with Store.create(file, {"plan": 1}) as s:
-        s.add(outcome(0))
-        assert Store.log_look(file, LOOK)
-        s.add(outcome(1))
-        assert Store.log_look(file, {**LOOK, "kind": "live", "as_planned": False, "own": [{"name": "mine:It"}]})
-    with Store.read(file) as s:
-        assert [{key: value for key, value in look.items() if key != "time"} for look in s.looks()] == [
-            LOOK,
-            {**LOOK, "kind": "live", "as_planned": False, "own": [{"name": "mine:It"}]},
-        ]
-        assert s.indices("done").tolist() == [0, 1]
-    assert [f.name for f in tmp_path.iterdir()] == ["s.sqlite"]
-
-
-def test_a_look_that_cannot_be_logged_is_no_error(tmp_path, monkeypatch):
-    file = filled(tmp_path / "s.sqlite", outcome(0))
-    assert not Store.log_look(tmp_path / "missing" / "s.sqlite", LOOK)
-    monkeypatch.setattr(store, "_LOOK_SECONDS", 0.01)  # another one holds the store and does not let go
-    with closing(sqlite3.connect(file, isolation_level=None)) as busy:
-        busy.execute("BEGIN EXCLUSIVE")
-        assert not Store.log_look(file, LOOK)
-    with Store.read(file) as s:
-        assert s.looks() == []
-
-
 def test_a_declaration_is_added_and_never_replaced(tmp_path):
     file = tmp_path / "s.sqlite"
     first, second, third = ({"audit": {"delta": delta}, "n_models": 9} for delta in (1e-5, 1e-6, 1e-7))
@@ -364,7 +349,7 @@ def test_a_declaration_is_added_and_never_replaced(tmp_path):
         s.put({}, first)  # the same again
         s.add(outcome(0))
         s.put({}, second)
-        assert Store.log_look(file, LOOK)
+        assert log_look(tmp_path, LOOK)
         s.put({}, third)
         found = s.declarations()
     assert [(d.content, d.n_done, d.n_looks) for d in found] == [(first, 0, 0), (second, 1, 0), (third, 1, 1)]
@@ -407,7 +392,7 @@ for name in ("register_at_fork", "pread", "pwrite", "fork"):
     delattr(os, name)
 import numpy as np
 import epsgauge as eg
-from epsgauge.runner.view import Run, in_force
+from epsgauge.runner.view import Run
 
 table, folder, out = sys.argv[1:]
 assert eg.audit(eg.Scores.read(table), rule="given", threshold=0.5).judged.tally.tp == 2
@@ -423,11 +408,12 @@ except eg.EpsgaugeError as error:
 """
 
 
-def test_only_running_needs_locks(earlier, tmp_path):
+def test_only_running_needs_locks(tmp_path):
     """Scores and runs are audited where there is no fcntl, as on Windows."""
+    run = played(plan(n_models=6, audit={"fit_models": 2}), tmp_path / "run")
     table = tmp_path / "scores.csv"
     eg.Scores.from_in_out([1.0, 2.0, 0.2], [0.0, 0.1, 3.0], adjacency="substitute").write(table)
-    words = [sys.executable, "-c", WITHOUT_LOCKS, str(table), str(earlier.parent), str(tmp_path / "new")]
+    words = [sys.executable, "-c", WITHOUT_LOCKS, str(table), str(run.path), str(tmp_path / "new")]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.startswith("a run needs the file locks of Linux or macOS, which this system lacks.")
@@ -454,176 +440,12 @@ def test_the_rate_of_models_that_are_done_in_groups(tmp_path):
     """Three groups of ten, two seconds apart: five models a second, and not as fast as they are written."""
     file = tmp_path / "s.sqlite"
     Store.create(file, {"plan": 1}).close()
-    row = "INSERT INTO models VALUES ({}, 'done', '0', 0.2, {}, NULL, x'', x'', NULL, x'')"
+    row = "INSERT INTO models VALUES ({}, x'', 'done', '0', 0.2, {}, NULL, x'', x'', NULL)"
     forge(file, *(row.format(10 * g + i, 100.0 + 2 * g + i / 1000) for g in range(3) for i in range(10)))
     with Store.read(file) as s:
         median, rate = s.timing()
     assert median == 0.2
     assert rate == pytest.approx(20 / 4, rel=0.01)
-
-
-# stores of schema 1, which had a column for each kind of loss
-
-EARLIER = Path(__file__).parent / "data" / "schema1" / store.FILE  # four models done, the fifth failed, six planned
-EARLIER_GAME = {"train_size": 20, "pairs_per_model": 2, "reference_size": 5}
-
-
-def columns_of(file):
-    """What schema 1 holds of its models that are done, by its own columns."""
-    connection = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)
-    rows = connection.execute("SELECT loss0, loss1, reference FROM models WHERE state = 'done' ORDER BY idx").fetchall()
-    connection.close()
-    return [np.array([np.frombuffer(blob, "<f8") for blob in column]) for column in zip(*rows, strict=True)]
-
-
-@pytest.fixture
-def earlier(tmp_path):
-    return Path(shutil.copytree(EARLIER.parent, tmp_path / "run")) / store.FILE
-
-
-def test_a_store_of_schema_1_is_read_as_it_is(earlier):
-    before = earlier.read_bytes()
-    loss0, loss1, reference = columns_of(earlier)
-    with Store.read(earlier) as s:
-        signals = s.signals(GameSettings(**EARLIER_GAME))
-        assert signals.models.tolist() == s.indices("done").tolist() == [0, 1, 2, 3]
-        assert [row[0] for row in s.failures()] == [4]
-        assert s.timing()[0] == 0.25
-    assert list(signals.channels) == ["loss", "reference"]
-    assert signals["loss"].tobytes() == np.stack([loss0, loss1], axis=-1).tobytes()
-    assert signals["reference"].tobytes() == reference.tobytes()
-    assert earlier.read_bytes() == before
-    assert [f.name for f in earlier.parent.iterdir()] == [store.FILE]
-
-
-def test_a_store_of_schema_1_is_read_where_nobody_can_write(earlier, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with Store.read(earlier) as s:
-        assert s.signals(GameSettings(**EARLIER_GAME))["reference"].tobytes() == columns_of(earlier)[2].tobytes()
-
-
-def test_a_run_of_schema_1_goes_on(earlier, tmp_path):
-    planned = Plan(
-        name="earlier", seed=3, n_models=6, data={"use": "zeros", "size": 60}, trainer={"use": "laplace", "eps": 1.0},
-        game=EARLIER_GAME,
-    )  # fmt: skip
-    old = Run.open(earlier.parent).signals()
-    done = run(planned, out=earlier.parent, executor=InProcess(), retry_failed=True)
-    fresh = run(planned, out=tmp_path / "fresh", executor=InProcess()).signals()
-    signals = done.signals()
-    assert done.complete
-    for name in ("loss", "reference"):
-        assert signals[signals.models < 4][name].tobytes() == old[name].tobytes()
-        assert signals[signals.models >= 4][name].tobytes() == fresh[fresh.models >= 4][name].tobytes()
-    assert done.provenance["fingerprint"] == Run.open(tmp_path / "fresh").provenance["fingerprint"]
-
-
-def test_a_store_that_cannot_be_brought_to_this_schema_stays_as_it_is(earlier):
-    before = columns_of(earlier)
-    sql("UPDATE models SET loss1 = substr(loss1, 9) WHERE idx = 2")(earlier)
-    for opened in (Store.write, lambda file: Store.read(file).signals(GameSettings(**EARLIER_GAME))):
-        with pytest.raises(InvalidInput, match="the signals of a model have the wrong length"):
-            opened(earlier)
-    connection = sqlite3.connect(earlier)
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-    assert connection.execute("SELECT loss0 FROM models WHERE idx = 3").fetchone() == (before[0][3].tobytes(),)
-    connection.close()
-
-
-KILLED_AT_A_STEP = """
-import os, signal, sqlite3, sys
-from pathlib import Path
-from epsgauge.runner.store import Store
-
-step, statements = int(sys.argv[2]), 0
-
-def trace(statement):
-    global statements
-    statements += statement.startswith(("ALTER", "CREATE", "INSERT", "DROP", "PRAGMA user_version =", "COMMIT"))
-    if statements == step:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-connect = sqlite3.connect
-def traced(*args, **kw):
-    connection = connect(*args, **kw)
-    connection.set_trace_callback(trace)
-    return connection
-sqlite3.connect = traced
-Store.write(Path(sys.argv[1])).close()
-print(statements)
-"""
-
-
-def test_a_kill_during_the_change_of_schema_loses_nothing(tmp_path):
-    loss0, loss1, _ = columns_of(EARLIER)
-    for step in (1, 2, 5, 14, 15, 30, 50, 500):
-        file = Path(shutil.copytree(EARLIER.parent, tmp_path / str(step))) / store.FILE
-        done = subprocess.run([sys.executable, "-c", KILLED_AT_A_STEP, str(file), str(step)], capture_output=True)
-        with Store.read(file) as s:
-            signals = s.signals(GameSettings(**EARLIER_GAME))
-        assert signals["loss"].tobytes() == np.stack([loss0, loss1], axis=-1).tobytes(), step
-        assert (done.returncode == 0) == (step == 500)
-    assert int(done.stdout) > 50  # it was killed before some of so many statements
-
-
-def test_a_run_of_schema_2_is_read_and_goes_on(tmp_path):
-    """Its one declaration was an entry, and its looks were in a file."""
-    file = tmp_path / store.FILE
-    audit = {"delta": 1e-6}
-    with Store.create(file, {"plan": 1, "declared": audit, "declared_code": {"mine:It": "12"}}) as s:
-        s.add(outcome(0))
-    make_earlier(file, 2)
-    (tmp_path / looks.FILE).write_text(json.dumps({"time": "2026-01-01", **LOOK}))
-    for opened in (Store.read, Store.write, Store.read):
-        with opened(file) as s:
-            (declared,) = s.declarations()
-            assert (declared.content, declared.time) == ({"audit": audit, "code": {"mine:It": "12"}}, None)
-            assert [look["kind"] for look in s.looks()] == ["audit"]
-            assert s.signals(GAME).models.tolist() == [0]
-
-
-def test_a_run_of_schema_3_is_read_and_goes_on(tmp_path):
-    """It had no models set apart, and none are trained for it later."""
-    planned = Plan(name="a", n_models=6, data="zeros", trainer={"use": "laplace", "eps": 1.0}, game=EARLIER_GAME)
-    fresh = run(planned, out=tmp_path / "a", executor=InProcess())
-    make_earlier(fresh.path / store.FILE, 3)
-    edit(fresh.path / store.FILE, "DELETE FROM meta WHERE key = 'rehearses'")
-    assert audit_run(Run.open(fresh.path)).verdict.control is None
-    grown = run(planned.changed(n_models=8), out=fresh.path, executor=InProcess())
-    assert grown.n_done == 8
-    with Store.read(grown.path / store.FILE) as s:
-        assert s.rehearsed() == {}
-
-
-def test_a_run_of_schema_4_is_read_as_it_is_and_gets_seals_when_it_goes_on(tmp_path):
-    planned = Plan(name="a", n_models=6, data="zeros", trainer={"use": "laplace", "eps": 1.0}, game=EARLIER_GAME)
-    fresh = run(planned, out=tmp_path / "a", executor=InProcess())
-    before = fresh.signals()
-    make_earlier(fresh.path / store.FILE, 4)
-    assert Run.open(fresh.path).signals()["loss"].tobytes() == before["loss"].tobytes()
-    grown = run(planned.changed(n_models=8), out=fresh.path, executor=InProcess())
-    assert grown.signals()["loss"][:6].tobytes() == before["loss"].tobytes()
-    assert len(grown.looks) == 3
-    edit(fresh.path / store.FILE, "UPDATE models SET bits = x'0101'")
-    with pytest.raises(InvalidInput, match="row 0 of models is not what was written"):
-        Run.open(fresh.path).signals()
-
-
-def test_looks_at_an_earlier_store_are_kept_inside_it_and_go_on_with_it(earlier):
-    """One that an earlier version logged beside the store, a torn one, and one of this version."""
-    torn = b'{"time": "2026-01-0'
-    (earlier.parent / looks.FILE).write_bytes(json.dumps({"time": "2026-01-01", **LOOK}).encode() + b"\n" + torn)
-    before = Run.open(earlier.parent)
-    assert before.declaration.sentence.startswith("Declared before results were seen; the store does not say when")
-    assert before.log_look("export")
-    with closing(sqlite3.connect(earlier)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)  # an earlier version may go on with it
-    assert [look["kind"] for look in before.looks] == ["audit", "export"]
-    Store.write(earlier).close()
-    (earlier.parent / looks.FILE).unlink()
-    after = Run.open(earlier.parent)
-    assert sorted(look["kind"] for look in after.looks) == ["audit", "export"]
-    assert (after.declared, after.declaration) == (before.declared, before.declaration)
 
 
 def test_a_newer_channel_is_refused(tmp_path):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from served import Served, listed, looks
-from stores import make_earlier
 from tiny_runs import plan, played, stopped
 
 import epsgauge as eg
@@ -25,7 +24,6 @@ from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.seen import Seen
 from epsgauge.reporting.viewer.standing import Standing, content_of
 from epsgauge.reporting.viewer.verdicts import Verdicts
-from epsgauge.runner.store import FILE
 
 MANY = 200
 
@@ -126,11 +124,6 @@ def test_a_look_changes_no_content_and_all_else_does(tmp_path):
         played(changed, done.path)
         contents.add(content_of(done.path)[0])
     assert len(contents) == 3
-    make_earlier(tmp_path / "a" / FILE, 3)  # without seals, by what decides results
-    earlier, n_looks = content_of(done.path)
-    eg.Run.open(done.path).log_look("view")
-    assert content_of(done.path) == (earlier, n_looks + 1)
-    assert earlier not in contents
 
 
 def entries(kept):

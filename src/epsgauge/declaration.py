@@ -31,7 +31,7 @@ class Declaration:
 
     content: Mapping[str, Any]  # plain values; "audit" has the settings
     digest: str  # of the content
-    time: str | None  # None: in a store that did not keep it
+    time: str
     file: str | None = None  # that holds it; None: a run directory does
     n_done: int | None = None  # models of the run that were done then
     n_looks: int = 0  # at results of the run that were logged before it
@@ -51,14 +51,12 @@ class Declaration:
         digest = f"digest {self.digest[:SHOWN]}…"
         if self.file is not None:
             return f"Declared beforehand in {self.file}, written {self.moment} ({digest})."
-        if self.time is None:
-            return f"Declared before results were seen; the store does not say when ({digest})."
         how = "Declared" if self.beforehand else "Changed"
         return f"{how} at {self.moment}, {self._after} ({digest})."
 
     @property
     def moment(self) -> str:
-        return "at an unknown time" if self.time is None else f"{self.time[:16].replace('T', ' ')} UTC"
+        return f"{self.time[:16].replace('T', ' ')} UTC"
 
     @property
     def _after(self) -> str:

@@ -1,4 +1,4 @@
-"""Made the runs and score files of this folder, once, with schema 1 of the store."""
+"""Made the runs and score files of this folder, once."""
 
 from __future__ import annotations
 

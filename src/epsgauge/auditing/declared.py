@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from epsgauge.auditing.claim import Claim, stated
 from epsgauge.auditing.setup import Setup
@@ -56,7 +54,7 @@ def judged_before(run: Run, used: AuditSettings, looks: Looks) -> str | None:
     if verdict_method(run, used) == WATCHED.name:
         return None
     now, shown = run.unplanned is None, [look for look in looks if look.get("kind") in VERDICTS]
-    others = [look.get("n_done") for look in shown if _as_planned(look) != now]
+    others = [look.get("n_done") for look in shown if look.get("as_planned") is not now]
     if not others:
         return None
     before = run.declared.verdict_level
@@ -79,11 +77,6 @@ def failing(run: Run) -> float:
     return run.plan.n_models * run.plan.game.pairs_per_model * run.declared.delta
 
 
-def _as_planned(look: Mapping[str, Any]) -> bool:
-    """Looks of before this was logged tell how many models were done."""
-    return bool(look.get("as_planned", look.get("n_done") == look.get("n_models")))
-
-
 def _declared_deltas(run: Run) -> list[float]:
     """That of the audit and that of the claim."""
     declared = [run.declared.delta]
@@ -94,6 +87,8 @@ def _declared_deltas(run: Run) -> list[float]:
 
 
 def _rule(run: Run, used: AuditSettings, from_another: bool) -> list[str]:
+    if run.unsealed:
+        return ["the seals of the run's store were not checked (--unsealed)"]
     searched = used.rule != "given" and used.target_fpr is None  # a search maximises ε at a δ
     names = _differing((*RULE, "delta") if searched else RULE, run.declared, used)
     if names and from_another:
@@ -104,8 +99,6 @@ def _rule(run: Run, used: AuditSettings, from_another: bool) -> list[str]:
         return ["the code changed during the run"]
     if run.refit_after_look:
         return ["models that pick the threshold were trained again after results had been seen"]
-    if run.extended_after_look and used.rule == "split" and run.declared.fit_models is None:
-        return ["other models choose the rule since the run has grown"]  # in a store of before this was kept
     return []
 
 

@@ -87,10 +87,14 @@ def audit(
         bool, typer.Option("--curve", help="Also compare the rates with DP-SGD's whole trade-off curve.")
     ] = False,
     explain: Explain = False,
+    unsealed: Annotated[
+        bool,
+        typer.Option("--unsealed", help="Read a run whose seals are missing or do not fit. All bounds are estimates."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge a run: print the verdict, bounds and posterior. Options override the plan."""
-    found = audited(folder, locals(), same_data)
+    found = audited(folder, locals(), same_data, unsealed=unsealed)
     gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
     judged(found, gates, as_json, curve=curve, explain=explain)
 
@@ -105,13 +109,13 @@ def given_settings(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in AuditSettings.model_fields if options.get(name) is not None}
 
 
-def audited(folder: Path, options: dict[str, Any], same_data: bool) -> Audit:
+def audited(folder: Path, options: dict[str, Any], same_data: bool, *, unsealed: bool = False) -> Audit:
     """The audit of a run with the settings that were given; the others are the plan's."""
     from epsgauge.auditing.audit import audit as audit_of
     from epsgauge.runner.view import Run
 
     given = given_settings(options)
-    return audit_of(Run.open(folder), **given, **rule_of(given, same_data))
+    return audit_of(Run.open(folder, unsealed=unsealed), **given, **rule_of(given, same_data))
 
 
 def rule_of(given: dict[str, Any], same_data: bool) -> dict[str, Any]:

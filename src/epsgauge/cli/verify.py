@@ -22,6 +22,10 @@ def verify(
         int,
         typer.Option(min=1, metavar="N", help="With --plan: models to train again, of each kind."),
     ] = 3,
+    digest: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="The digest that was published of the run: check that it is this one."),
+    ] = None,
     small: Small = False,
     as_json: AsJson = False,
 ) -> None:
@@ -31,7 +35,7 @@ def verify(
     from epsgauge.runner.verify import verify
 
     plan = None if plan_file is None else Plan.read(plan_file, small=small)
-    found = verify(folder, plan=plan, replay=replay)
+    found = verify(folder, plan=plan, replay=replay, digest=digest)
     if as_json:
         print_json(found.to_json())
     else:

@@ -35,8 +35,9 @@ def of_audit(audit: Audit, out: str = OUT) -> list[str]:
     begin = f"epsgauge run {audit.run.plan_file} {shlex.join([*control, '--out', folder])}"
     given = differing(audit.run.plan.audit, audit.settings)
     options = _options(given, OPTIONS)
-    if options is None:
-        return [begin, _python(f"eg.Run.open({folder!r})", given, out)]
+    if options is None or audit.run.unsealed:
+        unsealed = ", unsealed=True" if audit.run.unsealed else ""
+        return [begin, _python(f"eg.Run.open({folder!r}{unsealed})", given, out)]
     return [begin, shlex.join(["epsgauge", "report", folder, *options, "-o", out])]
 
 

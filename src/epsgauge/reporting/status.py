@@ -34,6 +34,8 @@ def show(status: dict[str, Any], console: Console) -> None:
     if facts:
         console.print(Text("   ".join(facts), style="dim"))
     console.print(layout.said(status["declared"]["sentence"], "dim"))
+    if status["digest"] is not None:
+        console.print(layout.said(f"digest {status['digest']}", "dim"))
     if status["looks"]:
         console.print(layout.said(_viewed(status), "dim"))
     _failures(status, console)

@@ -20,7 +20,7 @@ _TRIES, _PAUSE = 5, 0.02
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
     """Hold the lock of a run directory, which is made if it is not there."""
-    fcntl = _fcntl()
+    fcntl = file_locks()
     if fcntl is None:
         raise EpsgaugeError(
             "a run needs the file locks of Linux or macOS, which this system lacks. Run it there: its folder can be "
@@ -64,7 +64,7 @@ if hasattr(os, "register_at_fork"):
 
 def holder(folder: Path) -> int | None:
     """The process that holds the lock of a run directory now, or None."""
-    fcntl = _fcntl()
+    fcntl = file_locks()
     if fcntl is None:
         return None  # nothing can be running here
     try:
@@ -83,7 +83,7 @@ def holder(folder: Path) -> int | None:
     return None
 
 
-def _fcntl() -> ModuleType | None:
+def file_locks() -> ModuleType | None:
     """The module that locks files, where there is one: only running needs it."""
     try:
         import fcntl

@@ -13,24 +13,11 @@ from typing import Any
 
 from epsgauge.declaration import Declaration
 from epsgauge.errors import InvalidInput
-from epsgauge.runner import machines, schema
+from epsgauge.runner import machines
 from epsgauge.runner.fingerprint import differences
-from epsgauge.runner.looks import row_of
-from epsgauge.runner.schema import (
-    ARRAYS,
-    CHANNELS,
-    DECLARATIONS,
-    LOOKS,
-    META,
-    MODELS,
-    RANKINGS,
-    REHEARSALS,
-    SCHEMA,
-    STATES,
-    Table,
-)
-from epsgauge.runner.sealed import Sealed
-from epsgauge.runner.store import FILE, Store
+from epsgauge.runner.schema import ARRAYS, CHANNELS, DECLARATIONS, META, MODELS, RANKINGS, REHEARSALS, STATES, Table
+from epsgauge.runner.sealed import IDENTITY, Sealed
+from epsgauge.runner.store import FILE, Store, begin_run
 from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run, in_force, opened, stored_plan
 
@@ -70,16 +57,11 @@ class _Part:
 
     def __init__(self, folder: Path, store: Store, number: int) -> None:
         self.folder, self.store, self.number = folder, store, number
-        if not store.sealed:
-            raise InvalidInput(
-                f"{folder} was written by an earlier version, whose rows have no seals. Resume it once, and merge then."
-            )
 
     def rows(self, table: Table) -> Iterator[tuple[Any, ...]]:
         """Each held against its seal."""
-        database = Sealed.connect(self.store.file, "ro", _BUSY_SECONDS)
+        database = Sealed.reader(self.store.file, "ro", _BUSY_SECONDS)
         try:
-            database.check_schema(SCHEMA)
             yield from database.rows(table)
         finally:
             database.connection.close()
@@ -89,7 +71,7 @@ class _Part:
 
     def entries(self) -> dict[str, Any]:
         with unharmed(self.store.file):
-            return {key: json.loads(text) for key, text in self.rows(META)}
+            return {key: json.loads(text) for key, text in self.rows(META) if key != IDENTITY}
 
 
 def _write(
@@ -99,14 +81,11 @@ def _write(
     database = Sealed.connect(file, "rw", _BUSY_SECONDS)
     try:
         with database.transaction():
-            schema.create(database.connection)
-            database.version = SCHEMA
+            begin_run(database, meta["fingerprint"], looks)
             database.put_all(META, ((key, json.dumps(value)) for key, value in meta.items()))
             for d in declarations:
                 content = json.dumps(dict(d.content))
                 database.append(DECLARATIONS, (d.time, d.n_done, d.n_looks, content, d.digest))
-            for look in looks:
-                database.append(LOOKS, row_of(look))
             for table, what, same in _UNITED:
                 database.put_all(table, _united(parts, table, what, same))
     finally:
@@ -249,6 +228,10 @@ _WORDS = {
 }
 
 
+def by_time(declaration: Declaration) -> str:
+    return declaration.time
+
+
 def merged_declarations(parts: list[_Part]) -> list[Declaration]:
     """Those that were replaced before any look, the one in force, and those that came after looks."""
     counts = [in_force(part.store.declarations()) for part in parts]
@@ -258,12 +241,8 @@ def merged_declarations(parts: list[_Part]) -> list[Declaration]:
                 f"{parts[0].folder} and {part.folder} cannot be merged: they declared different settings of [audit] or "
                 "another number of models before their results were seen."
             )
-    agreed = min(counts, key=lambda declaration: str(declaration.time or ""))
+    agreed = min(counts, key=by_time)
     all_of_them = [each for part in parts for each in part.store.declarations()]
     before = [d for d in all_of_them if d.beforehand and d.digest != agreed.digest]
     after = [d for d in all_of_them if not d.beforehand]
-
-    def by_time(declaration: Declaration) -> str:
-        return str(declaration.time or "")
-
     return [*sorted(before, key=by_time), agreed, *sorted(after, key=by_time)]

@@ -37,7 +37,6 @@ def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
         "code": code_of(plan),
         "privacy": promises.to_json(prepared.privacy),
         "notes": list(prepared.notes),
-        "rehearses": True,  # stores of earlier versions have no models set apart, and get none
         "group": None if prepared.group is None else asdict(prepared.group),
         "process": {"token": _token(), "parts": parts} if parts else None,
         "sessions": [provenance(plan.folder, prepared.computing)],

@@ -34,10 +34,16 @@ from epsgauge.runner.replay import difference
 from epsgauge.runner.results import confirm, results, single
 from epsgauge.runner.same import DataChanged
 from epsgauge.runner.store import FILE, Store
+from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run, stored_roles, taken_canary
+from epsgauge.runner.wal import has_lost, log_of
 from epsgauge.trainers.protocol import Group
 
 __all__ = ["Run", "run"]
+LOST = (
+    "The write-ahead log of the store was damaged: what was written after that was lost, and these models were trained "
+    "again."
+)
 
 
 def run(
@@ -68,6 +74,7 @@ def run(
     watch = Watch() if watch is None else watch
     folder, file = Path(out), Path(out) / FILE
     with hold(folder), _at_work(crew_for(plan, executor, workers)) as crew:
+        broken = has_lost(log_of(file))  # which SQLite removes when the store is opened
         if not Store.is_begun(file):
             watch.stage("preparing")
             entries = resume.first_entries(plan, single(crew, play.prepare))
@@ -81,6 +88,8 @@ def run(
                 store.close()
                 raise
         with store:
+            if broken:
+                resume.note(store, LOST)
             watch.opened(Run.open(folder))
             if watch.stop_when is not None:
                 store.put({"stop_when": watch.stop_when})
@@ -94,9 +103,8 @@ def run(
                         if taken_canary(store) is None:
                             rehearsal.choose()
                         roles = roles.taking(taken_canary(store) or 0)
-                    if store.get("rehearses"):
-                        rehearsal.learn()
-                        rehearsal.control()
+                    rehearsal.learn()
+                    rehearsal.control()
                     _play(store, folder, plan, roles, crew, watch, indices, group, keep_going)
                     confirm(crew)
         return Run.open(folder)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sqlite3
 import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -22,28 +23,25 @@ from epsgauge.errors import EpsgaugeError
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.settings import GameSettings
 from epsgauge.games.signals import Outcome, Signals
-from epsgauge.runner import schema
 from epsgauge.runner.channels import VERSION, Layout
 from epsgauge.runner.journal import journal_for
 from epsgauge.runner.lock import holder
-from epsgauge.runner.looks import look_of, read_looks, row_of
+from epsgauge.runner.looks import Log, Look, Noted, begin_log, read_log, read_unchecked
 from epsgauge.runner.machines import Machines
 from epsgauge.runner.schema import (
     ARRAYS,
     CHANNELS,
     DECLARATIONS,
-    DECLARES,
     LOOKS,
     META,
     MODELS,
     RANKINGS,
     REHEARSALS,
-    SCHEMA,
-    SEALS,
+    TABLES,
     Table,
 )
 from epsgauge.runner.sealed import Sealed
-from epsgauge.runner.trouble import damaged, in_words, newer, unharmed
+from epsgauge.runner.trouble import damaged, in_words, newer
 from epsgauge.stats.arrays import Floats, Ints
 
 FILE = "store.sqlite"
@@ -51,7 +49,6 @@ _ARRAY_TYPES = ("<i8", "<f8", "|u1")
 _MOMENT = 0.25  # seconds in which models of a group are written
 _MOST = 800_000_000  # bytes of a model's signals; SQLite takes 10^9 for a row
 _BUSY_SECONDS = 30  # how long to wait for a reader on a network file system
-_LOOK_SECONDS = 5  # how long a reader waits to log a look; a run holds the store for milliseconds
 
 
 class Store:
@@ -64,20 +61,21 @@ class Store:
         self._layout: Layout | None = None
         self._entries: dict[str, Any] | None = None
         self._machines = Machines(self.get)
+        self._ready = False  # for writing
 
     @classmethod
     def create(cls, file: Path, meta: Mapping[str, Any], declares: Mapping[str, Any] | None = None) -> Self:
         """A new store; its tables, `meta` and what the plan declares appear in one transaction: never half of them."""
         with suppress(FileExistsError):  # one that is empty, of a process that was killed as it began
             os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))  # signals are for their owner's eyes
-        store = cls._opened(file, "rw")
+        store = cls._opened(file)
         try:
             store._prepare()
             with store._database.transaction():
-                schema.create(store._database.connection)
-                store._database.version = SCHEMA
+                begin_run(store._database, meta.get("fingerprint"))
                 store._put(meta)
                 store._declare(declares)
+            store._ready = True
         except BaseException:
             store.close()
             raise
@@ -88,7 +86,7 @@ class Store:
         """Whether `file` has anything in it; a process that was killed as it began leaves an empty database."""
         if not os.path.lexists(file):
             return False
-        store = cls._opened(file, "rw")
+        store = cls._opened(file)
         try:
             return bool(store._database.query("SELECT count(*) FROM sqlite_master")[0][0])
         finally:
@@ -96,34 +94,30 @@ class Store:
 
     @classmethod
     def write(cls, file: Path) -> Self:
-        """Open for the process that runs; a store of an earlier schema is brought to this one, all or nothing."""
-        store = cls._opened(file, "rw")
+        """Open for the process that runs. It notes how many looks there were, now and when it closes the store."""
+        store = cls._opened(file)
         try:
-            store._database.check_schema(SCHEMA)
+            store._database.check_schema()
             store._prepare()
-            if store._database.version < SCHEMA:
-                store._migrate()
             store._check_entries()
+            store._note_looks()
+            store._ready = True
         except BaseException:
             store.close()
             raise
         return store
 
     @classmethod
-    def read(cls, file: Path) -> Self:
-        """Open for looking only, also while another process writes."""
+    def read(cls, file: Path, *, checked: bool = True) -> Self:
+        """Open for looking only, also while another process writes; without `checked`, whatever seals say."""
         mode = "ro"
         alone = not Path(f"{file}-wal").exists() and holder(file.parent) is None
         if alone and not os.access(file.parent, os.W_OK):
             mode += (
                 "&immutable=1"  # nobody writes here, and SQLite could not make the files that it shares with writers
             )
-        store = cls._opened(file, mode)
+        store = cls(Sealed.reader(file, mode, _BUSY_SECONDS, checked=checked), writes=False)
         try:
-            store._database.check_schema(SCHEMA)
-            if store._database.version < SCHEMA:
-                with in_words(file):
-                    schema.show_as_current(store._database.connection, store._database.version)
             store._check_entries()
         except BaseException:
             store.close()
@@ -131,8 +125,8 @@ class Store:
         return store
 
     @classmethod
-    def _opened(cls, file: Path, mode: str, seconds: float = _BUSY_SECONDS) -> Self:
-        return cls(Sealed.connect(file, mode, seconds), writes=mode == "rw")
+    def _opened(cls, file: Path) -> Self:
+        return cls(Sealed.connect(file, "rw", _BUSY_SECONDS), writes=True)
 
     def _prepare(self) -> None:
         """Make ready for many writes."""
@@ -143,24 +137,12 @@ class Store:
             # journal needs FULL to be sure of an undamaged file.
             execute(f"PRAGMA synchronous = {'NORMAL' if journal == 'WAL' else 'FULL'}")
 
-    def _migrate(self) -> None:
-        database, version = self._database, self._database.version
-        with database.transaction():
-            declared = self.declarations()
-            schema.migrate(database.connection, version, database.put_all)
-            database.version = SCHEMA
-            if database.query("SELECT count(*) FROM models WHERE state = 'done' AND signals IS NULL")[0][0]:
-                database.version = version
-                raise damaged(self.file, "the signals of a model have the wrong length")
-            if version < DECLARES:
-                for each in declared:
-                    self._add_declaration(each)
-                for look in read_looks(self.file.parent):
-                    database.append(LOOKS, row_of(look))
-
     def close(self) -> None:
         """A store that is not written to is one plain file without a log beside it, wherever that can be had."""
         connection = self._database.connection
+        if self._ready:
+            with suppress(EpsgaugeError):  # the looks that could not be noted are in their log
+                self._note_looks()
         if self._writes:
             with suppress(sqlite3.Error):  # somebody reads, or the disk is full: it is as safe with its log
                 connection.execute("PRAGMA busy_timeout = 0")
@@ -212,9 +194,6 @@ class Store:
 
     def declarations(self) -> tuple[Declaration, ...]:
         """All of them, the oldest first."""
-        if self._database.version < DECLARES:  # which had one, and did not say when
-            content = {"audit": self.get("declared"), "code": self.get("declared_code") or {}}
-            return (Declaration(content, digest_of(content), None),)
         found = []
         for _, time_, n_done, n_looks, text, digest in self._database.rows(DECLARATIONS):
             try:
@@ -232,42 +211,29 @@ class Store:
             return
         digest, before = digest_of(content), self.declarations()
         if not before or before[-1].digest != digest:
-            n_done = len(self.indices("done"))
-            self._add_declaration(Declaration(content, digest, now(), None, n_done, len(self.looks())))
+            n_done, n_looks = len(self.indices("done")), len(self.looks())
+            self._database.append(DECLARATIONS, (now(), n_done, n_looks, json.dumps(content), digest))
 
-    def _add_declaration(self, d: Declaration) -> None:
-        self._database.append(DECLARATIONS, (d.time, d.n_done, d.n_looks, json.dumps(d.content), d.digest))
-
-    def looks(self) -> list[dict[str, Any]]:
+    def looks(self) -> list[Look]:
         """Every look at results that was logged, the oldest first."""
-        with unharmed(self.file):
-            inside = [look_of(row) for row in self._database.rows(LOOKS)]
-        return [*(read_looks(self.file.parent) if self._database.version < DECLARES else ()), *inside]
+        return self._log().looks if self._database.checked else read_unchecked(self.file.parent)
 
-    def content(self) -> str | None:
-        """A digest of all that is here but looks; None of a store of an earlier version, whose rows have no seals."""
-        return self._database.digest(but=LOOKS)
+    def _log(self) -> Log:
+        noted = self._noted()  # before the log is read, which may grow meanwhile
+        return read_log(self.file.parent, self._database.identity, noted)
 
-    def n_looks(self) -> int:
-        earlier = read_looks(self.file.parent) if self._database.version < DECLARES else ()
-        return len(earlier) + self._database.count(LOOKS)
+    def _noted(self) -> Noted:
+        rows = list(self._database.rows(LOOKS))
+        if len(rows) != 1:
+            raise damaged(self.file, "it does not say how many looks there were")
+        return rows[0][1:]
 
-    @classmethod
-    def log_look(cls, file: Path, look: Mapping[str, Any]) -> bool:
-        """Add a look, also while a run writes; False where that cannot be done, which is no reason to fail a reader."""
-        try:
-            database = cls._opened(file, "rw", _LOOK_SECONDS)._database
-            with closing(database.connection):
-                database.check_schema(SCHEMA)
-                with database.transaction():
-                    row = row_of({"time": now(), **look})
-                    if database.version < SEALS:
-                        schema.add_look_to_earlier(database.connection, row)
-                    else:
-                        database.append(LOOKS, row)
-        except (OSError, EpsgaugeError):
-            return False
-        return True
+    def _note_looks(self) -> None:
+        """From here on none of them can be removed unnoticed."""
+        log = self._log()
+        if log.noted != self._noted():
+            with self._database.transaction():
+                self._database.put(LOOKS, (1, *log.noted))
 
     # models
 
@@ -425,19 +391,29 @@ class Store:
 
     @property
     def sealed(self) -> bool:
-        """Whether its rows have seals, which stores of earlier versions lack."""
-        return self._database.version >= SEALS
+        """Whether its rows are held against their seals."""
+        return self._database.checked
+
+    @property
+    def identity(self) -> str:
+        return self._database.identity
+
+    def digest(self) -> str | None:
+        """SHA-256 of the run: of all rows but what is noted of looks, so that reading never changes it."""
+        return self._database.digest(but=LOOKS) if self.sealed else None
+
+    def state(self) -> str:
+        """Another one as soon as anything is written to the store."""
+        return self._database.state()
 
     def faults(self) -> list[str]:
         """What SQLite finds wrong with the file."""
         found = [str(row[0]) for row in self._database.query("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
 
-    def n_sealed(self) -> int | None:
-        """How many rows there are, each of which is what was written; None in a store whose rows have no seals."""
-        if not self.sealed:
-            return None
-        return sum(1 for table in schema.TABLES for _ in self._database.rows(table))
+    def n_rows(self) -> int:
+        """How many rows there are, all of which are what was written."""
+        return sum(1 for table in TABLES for _ in self._database.rows(table))
 
     def _array(self, blob: Any, dtype: str) -> NDArray[Any]:
         """The numbers of a blob, which can be written to."""
@@ -447,6 +423,17 @@ class Store:
         return np.frombuffer(bytearray(blob) if isinstance(blob, bytes) else blob, dtype=kind).astype(
             kind.newbyteorder("="), copy=False
         )
+
+
+def begin_run(database: Sealed, fingerprint: object, looks: Iterable[Mapping[str, Any]] = ()) -> None:
+    """Make the tables of a new run, and its log of looks; inside a transaction.
+
+    Every seal contains the run's identity: its fingerprint, and a token, as a run of the same plan may have other code.
+    """
+    identity = f"{fingerprint} {secrets.token_hex(16)}"
+    noted = begin_log(database.file.parent, identity, looks)
+    database.begin(identity)
+    database.put(LOOKS, (1, *noted))
 
 
 def _blob(array: Floats | Ints, dtype: str) -> bytes:

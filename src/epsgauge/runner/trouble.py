@@ -17,12 +17,22 @@ class Damaged(InvalidInput):
     """A store that does not hold what was written; `how` says what is wrong, without the file and the remedy."""
 
     how = ""
+    remedy = "Restore it from a copy, or start again with a new --out."
 
 
 def damaged(file: Path, how: str) -> Damaged:
     first, *_ = how.splitlines() or [""]
-    error = Damaged(f"{file} is damaged ({first[:_SHOWN]}). Restore it from a copy, or start again with a new --out.")
+    error = Damaged(f"{file} is damaged ({first[:_SHOWN]}). {Damaged.remedy}")
     error.how = first[:_SHOWN]
+    return error
+
+
+LOST_WRITES = "its write-ahead log is damaged, and what was written after that is lost"
+
+
+def lost_writes(file: Path) -> Damaged:
+    error = Damaged(f"{file} is damaged ({LOST_WRITES}). Run it again: the lost models are trained again.")
+    error.how, error.remedy = LOST_WRITES, "Run it again: the lost models are trained again."
     return error
 
 
@@ -30,12 +40,18 @@ class Empty(Damaged):
     """A store without a table: cut to nothing, or about to begin."""
 
 
-class Newer(InvalidInput):
-    """A store that is intact, and that a later version must read."""
+class OtherVersion(InvalidInput):
+    """A store that another version must read."""
 
 
-def newer(file: Path, what: str, known: int | str) -> Newer:
-    return Newer(f"{file} was written by a newer epsgauge ({what}, this one knows {known}). Upgrade epsgauge.")
+def newer(file: Path, what: str, known: int | str) -> OtherVersion:
+    return OtherVersion(f"{file} was written by a newer epsgauge ({what}, this one knows {known}). Upgrade epsgauge.")
+
+
+def older(file: Path, version: int, known: int) -> OtherVersion:
+    return OtherVersion(
+        f"{file} has schema {version}, but this epsgauge only reads schema {known}. Start again with a new --out."
+    )
 
 
 @contextmanager
@@ -43,7 +59,7 @@ def unharmed(file: Path) -> Iterator[None]:
     """Around reading what a store holds: values that nobody could have written are damage."""
     try:
         yield
-    except (Damaged, Newer):
+    except (Damaged, OtherVersion):
         raise
     except (InvalidInput, KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise damaged(file, f"{type(error).__name__}: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from epsgauge.errors import InvalidInput
 from epsgauge.games.experiment import bits_of, pairs_of
 from epsgauge.games.ranking import members_of
 from epsgauge.games.rehearsal import canary_of
@@ -31,12 +33,14 @@ from epsgauge.stats.checks import whole
 
 # What no check of one directory can see.
 UNSEEN = (
-    "This finds accidents and edits, not forgery: anyone who knows how seals are computed can write a false store. "
-    "Pass the plan to train some models again and compare them."
+    "Seals find accidents and edits by hand, not forgery: anyone who knows how they are computed can write a false "
+    "store. Publish the digest before the audit, which nobody can forge, and check it with --digest."
 )
 UNSEEN_BY_REPLAY = (
-    "Models that were not trained again could still be forged by anyone who knows how seals are computed."
+    "Models that were not trained again could still be forged by anyone who knows how seals are computed, unless the "
+    "digest was published before the audit."
 )
+NOTHING_UNSEEN = "The run is as it was when its digest was published."
 
 _ROUNDING = 1e-6  # a share, by which another machine may compute strengths of canaries differently
 
@@ -48,6 +52,7 @@ class Check:
     name: str
     intact: bool
     sentence: str
+    remedy: str = Damaged.remedy
 
 
 @dataclass(frozen=True)
@@ -56,18 +61,27 @@ class Verified:
 
     path: Path
     checks: tuple[Check, ...]
+    digest: str | None = None  # of the run; None if it cannot be read
 
     @property
     def intact(self) -> bool:
         return all(check.intact for check in self.checks)
 
     @property
+    def remedy(self) -> str:
+        """What to do about the first thing that is wrong."""
+        return next((check.remedy for check in self.checks if not check.intact), "")
+
+    @property
     def unseen(self) -> str:
+        if any(check.name == "digest" for check in self.checks):
+            return NOTHING_UNSEEN if self.intact else ""
         return UNSEEN_BY_REPLAY if any(check.name == "replay" for check in self.checks) else UNSEEN
 
     def to_json(self) -> dict[str, Any]:
         checks = [{"name": c.name, "intact": c.intact, "sentence": c.sentence} for c in self.checks]
-        return {"path": str(self.path), "intact": self.intact, "checks": checks, "unseen": self.unseen}
+        found = {"path": str(self.path), "intact": self.intact, "digest": self.digest}
+        return {**found, "checks": checks, "unseen": self.unseen}
 
 
 def verify(
@@ -76,22 +90,31 @@ def verify(
     plan: Plan | None = None,
     replay: int = 3,
     executor: Executor | Cluster | None = None,
+    digest: str | None = None,
 ) -> Verified:
     """Read a run directory to the end, and compute again what its seed decides. No look at results: it shows none.
 
     With its plan, some models are trained again and compared bit for bit: `replay` of those that are judged and as many
-    of those set apart, drawn at random.
+    of those set apart, drawn at random. `digest` is the one that was published of the run.
     """
     whole("replay", replay, 1)
+    if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
+        raise InvalidInput(
+            f"digest must be the 64 hexadecimal digits that `epsgauge run` printed, but got {digest!r}. `epsgauge "
+            "status RUN` prints them too."
+        )
     folder = Path(path)
     try:
         with opened(folder) as store:
             checks = [_checked(name, store, part) for name, part in _PARTS.items()]
             if plan is not None and all(check.intact for check in checks):
                 checks.append(_replayed(store, folder, plan, replay, executor))
-            return Verified(folder, tuple(checks))
+            held = store.digest()
+            if digest is not None:
+                checks.append(_published(held, digest.lower()))
+            return Verified(folder, tuple(checks), held)
     except Damaged as error:  # so that it cannot even be opened
-        return Verified(folder, (Check("file", False, _sentence(error.how)),))
+        return Verified(folder, (Check("file", False, _sentence(error.how), error.remedy),))
 
 
 def _checked(name: str, store: Store, part: Callable[[Store], str]) -> Check:
@@ -99,7 +122,7 @@ def _checked(name: str, store: Store, part: Callable[[Store], str]) -> Check:
         with unharmed(store.file):
             return Check(name, True, part(store))
     except Damaged as error:
-        return Check(name, False, _sentence(error.how))
+        return Check(name, False, _sentence(error.how), error.remedy)
     except _Wrong as error:
         return Check(name, False, str(error))
 
@@ -120,10 +143,12 @@ def _file(store: Store) -> str:
 
 
 def _seals(store: Store) -> str:
-    n = store.n_sealed()
-    if n is None:
-        return "The store was written by an earlier version, without seals. Resuming the run adds them."
-    return f"All {n} rows are as they were written, and none is missing."
+    return f"All {store.n_rows()} rows are as they were written, and none is missing."
+
+
+def _looks(store: Store) -> str:
+    n = len(store.looks())
+    return f"The log of looks is as it was written, and has {n} of them." if n else "No look at results was logged."
 
 
 def _plan(store: Store) -> str:
@@ -224,6 +249,13 @@ def _replayed(store: Store, folder: Path, plan: Plan, n: int, executor: Executor
     return Check("replay", False, sentence)
 
 
+def _published(held: str | None, published: str) -> Check:
+    if held == published:
+        return Check("digest", True, "The run has the digest that was published.")
+    sentence = f"The run is not the one that was published: its digest is {held}."
+    return Check("digest", False, sentence, "Ask for the run that was published.")
+
+
 def _compare(what: str, held: Any, expected: Any) -> None:
     if not np.array_equal(held, expected):
         raise _Wrong(f"{what}: not what the plan's seed gives.")
@@ -232,6 +264,7 @@ def _compare(what: str, held: Any, expected: Any) -> None:
 _PARTS: dict[str, Callable[[Store], str]] = {
     "file": _file,
     "seals": _seals,
+    "looks": _looks,
     "plan": _plan,
     "models": _models,
     "set apart": _apart,

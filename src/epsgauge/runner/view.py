@@ -26,6 +26,7 @@ from epsgauge.probing import result as probing
 from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.references import is_reference
 from epsgauge.runner import lock
+from epsgauge.runner.looks import log_look
 from epsgauge.runner.machines import Machine, machines, mixed
 from epsgauge.runner.parts import BUILT_IN, Part
 from epsgauge.runner.plan import Plan
@@ -59,9 +60,9 @@ class Brief:
     as_planned: bool  # whether the number of models was fixed before results were seen
 
     def log_look(self, kind: str, own: list[dict[str, Any]] | None = None) -> bool:
-        """Record that results were seen; False where the store cannot be written."""
-        counts = {"n_done": self.n_done, "n_models": self.n_models}
-        return Store.log_look(self.path / FILE, {"kind": kind, **counts, "as_planned": self.as_planned, "own": own})
+        """Record that results were seen; False where the log cannot be written."""
+        counts = {"n_done": self.n_done, "n_models": self.n_models, "as_planned": self.as_planned}
+        return log_look(self.path, {"kind": kind, **counts, **({"own": own} if own else {})})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,13 +85,15 @@ class Run(Displayed):
     stop_when: str | None  # what it was to stop for before all models were played
     canary: dict[str, Any] | None  # that was taken of several: its name and meaning, and how the best of them did
     probe: Probe | Unprobed | None  # of the training, before models were trained; None where it is not called for
-    machines: tuple[Machine, ...]  # kinds of them that trained models; none where an earlier version made the run
+    machines: tuple[Machine, ...]  # kinds of them that trained models
     plan_file: str  # the plan's file, as words of a command line; PLAN where it is not known
+    unsealed: bool = False  # what was read was not held against its seals: every bound is an estimate
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Run:
+    def open(cls, path: str | os.PathLike[str], *, unsealed: bool = False) -> Run:
+        """Read a run directory; with `unsealed`, also one whose seals are missing or do not fit."""
         folder = Path(path)
-        with opened(folder) as store, unharmed(store.file):
+        with opened(folder, unsealed=unsealed) as store, unharmed(store.file):
             sessions = store.get("sessions") or [{}]
             declarations = store.declarations()
             done = store.indices("done")
@@ -120,6 +123,7 @@ class Run(Displayed):
                 _probe(store, plan),
                 trained_on,
                 shlex.join(str(word) for word in store.get("plan_file") or ()) or "PLAN",
+                unsealed,
             )
 
     def __repr__(self) -> str:
@@ -164,7 +168,7 @@ class Run(Displayed):
     @property
     def looks(self) -> list[dict[str, Any]]:
         """Every look at results that was logged, the oldest first."""
-        with opened(self.path) as store:
+        with opened(self.path, unsealed=self.unsealed) as store:
             return store.looks()
 
     def signals(self) -> Signals:
@@ -175,7 +179,7 @@ class Run(Displayed):
         return found
 
     def log_look(self, kind: str, own: list[dict[str, Any]] | None = None) -> bool:
-        """Record that results were seen, and by which code of the user's; False where the store cannot be written."""
+        """Record that results were seen, and by which code of the user's; False where the log cannot be written."""
         return self.brief.log_look(kind, own)
 
     @property
@@ -185,8 +189,9 @@ class Run(Displayed):
     def status(self) -> dict[str, Any]:
         """How the run stands, as plain values for a table or JSON."""
         failed = self.failed
-        with opened(self.path) as store:
+        with opened(self.path, unsealed=self.unsealed) as store:
             median, rate = store.timing()
+            digest, looks = store.digest(), len(store.looks())
         pid = lock.holder(self.path)
         bits = np.concatenate([f.bits for f in failed]) if failed else np.empty(0, np.int64)
         first = failed[0] if failed else None
@@ -206,7 +211,8 @@ class Run(Displayed):
             "failed_pairs_by_bit": {"0": int(np.sum(bits == 0)), "1": int(np.sum(bits == 1))},
             "first_error": None if first is None else {"model": first.index, "seed": first.seed, "error": first.error},
             "declared": self.declaration.to_json(),
-            "looks": len(self.looks),
+            "looks": looks,
+            "digest": digest,
             "extended_after_look": self.extended_after_look,
             "notes": self.notes,
         }
@@ -223,7 +229,7 @@ class Results:
 
 def results_of(run: Run) -> Results:
     """Of the models that were done when the run was opened. Whoever shows them logs a look."""
-    with opened(run.path) as store:
+    with opened(run.path, unsealed=run.unsealed) as store:
         signals, looks = store.signals(run.plan.game), store.looks()
         apart = store.signals(run.plan.game, rehearsal=True)
     taken = apart[canary_of(apart.models) == (run.canary or {}).get("number", 0)]
@@ -235,7 +241,7 @@ def results_of(run: Run) -> Results:
 
 
 def unlogged(folder: Path) -> str:
-    """What is said of a look that the store could not take."""
+    """What is said of a look that could not be written down."""
     return f"This look could not be logged: {folder} cannot be written."
 
 
@@ -303,15 +309,15 @@ class Elsewhere:
     use: str
 
 
-def opened(folder: Path) -> Store:
-    """The store of a run directory, for looking only."""
+def opened(folder: Path, *, unsealed: bool = False) -> Store:
+    """The store of a run directory, for looking only; `unsealed`: whatever its seals say."""
     file = folder / FILE
     if not folder.is_dir():
         raise InvalidInput(f"there is no run {folder}. `epsgauge run PLAN --out {folder}` makes one.")
     if not file.is_file():
         raise InvalidInput(f"{folder} holds no run: it has no {FILE}. `epsgauge run PLAN --out {folder}` begins one.")
     try:
-        return Store.read(file)
+        return Store.read(file, checked=not unsealed)
     except Empty:
         if lock.holder(folder) is None:
             raise

@@ -9,7 +9,7 @@ from epsgauge.reporting.viewer.standing import Standing
 from epsgauge.runner.view import Brief
 
 KIND = "view"
-UNLOGGED = "This look could not be logged: the store of the run cannot be written."
+UNLOGGED = "This look could not be logged: the folder of the run cannot be written."
 
 
 class Seen:

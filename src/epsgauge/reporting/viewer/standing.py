@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from epsgauge.reporting.viewer.cache import Cache, Facts
+from epsgauge.runner import looks
 from epsgauge.runner.store import FILE
 from epsgauge.runner.view import Brief, Run, opened
 
@@ -24,7 +24,7 @@ class Standing:
     facts: Facts
     running: bool
     looks: int
-    content: str  # a digest of the store without its looks: another one as soon as anything else is written
+    content: str  # another one as soon as anything is written to the store, which looks are not
     trouble: str | None = None
 
     @property
@@ -83,13 +83,9 @@ def unread(run_id: str) -> Standing:
 
 
 def content_of(path: Path) -> tuple[str, int]:
-    """A digest of what a store holds, and how many looks were logged, which are no part of it.
-
-    Of a store of an earlier version, whose rows have no seals, the digest is of what changes whenever results do.
-    """
+    """What changes whenever the store does, and how many looks were logged, which are no part of it."""
     with opened(path) as store:
-        content, looks = store.content(), store.n_looks()
-    return content or hashlib.blake2b(repr(results_key(Run.open(path))).encode()).hexdigest(), looks
+        return store.state(), len(store.looks())
 
 
 def results_key(run: Run) -> tuple[Any, ...]:
@@ -101,9 +97,9 @@ def results_key(run: Run) -> tuple[Any, ...]:
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """Changes whenever the store does."""
+    """Changes whenever the store or the log of looks does."""
     stamp = []
-    for name in (FILE, f"{FILE}-wal"):
+    for name in (FILE, f"{FILE}-wal", looks.FILE):
         try:
             stat = (folder / name).stat()
             stamp.append((stat.st_mtime_ns, stat.st_size))
