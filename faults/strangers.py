@@ -32,7 +32,7 @@ def points():
 PLAN = """name = "of a stranger"
 n_models = 40
 data = "mine:data"
-trainer = { use = "dpsgd", model = "logistic", epochs = 1, batch_size = 20, noise_multiplier = 1.0, learning_rate = 0.1 }
+trainer = { use = "dpsgd", model = "logistic", epochs = 1, batch_size = 20, noise_multiplier = 1.0 }
 [game]
 train_size = 100
 reference_size = 19
