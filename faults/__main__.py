@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from faults import commands, directories, edits, forgeries, kills, readers, stores
+from faults import commands, directories, edits, forgeries, kills, readers, stores, strangers
 from faults.count import Count
 
 HARMS = ("lost", "wrong", "hung", "traceback")
@@ -43,6 +43,7 @@ def main() -> int:
             lambda: readers.campaign(n, seed, scratch),
             lambda: commands.campaign(n, seed, scratch, run),
             lambda: directories.campaign(run, named, scratch),
+            lambda: strangers.campaign(scratch),
             lambda: edits.campaign(seed, scratch),
             lambda: kills.campaign(args.kills, seed, scratch),
         )

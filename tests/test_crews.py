@@ -155,12 +155,13 @@ def fast_plan(folder=None):
     return Plan(name="a", n_models=6, data="fast:data", trainer="several_ways:Several", game=game, folder=folder)
 
 
-def test_modules_from_the_path_and_from_beside_the_plan_travel(pipelines, tmp_path):
+def test_modules_from_the_path_and_from_beside_the_plan_travel(pipelines, tmp_path, monkeypatch):
     (tmp_path / "pack").mkdir()
     for name in ("fast.py", "several_ways.py"):
         (tmp_path / name).write_bytes((PIPELINES / name).read_bytes())
     away = parcel.opened(parcel.packed(fast_plan(), Sources(fast_plan())))
     assert sorted(away.elsewhere) == ["fast.py", "several_ways.py"]
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(PIPELINES)])
     beside = parcel.opened(parcel.packed(fast_plan(tmp_path), Sources(fast_plan(tmp_path))))
     assert (sorted(beside.beside), beside.elsewhere) == (["fast.py", "several_ways.py"], {})
     assert beside.settings["PYTHONHASHSEED"] == os.environ.get("PYTHONHASHSEED", "random")

@@ -568,7 +568,8 @@ def noisy(data, rng, size):
 def beside(tmp_path, monkeypatch):
     (tmp_path / "own_noise.py").write_text(MINE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    monkeypatch.setattr("sys.path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "own_noise", raising=False)
     return tmp_path
 
 

@@ -1,5 +1,6 @@
 """`python -m epsgauge` is the `epsgauge` command."""
 
+import os
 import sys
 
 
@@ -14,4 +15,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path and sys.path[0] == os.getcwd():
+        del sys.path[0]  # python -m puts the current folder first, and a file there would replace a module of ours
     main()

@@ -24,6 +24,7 @@ def is_reference(text: object) -> bool:
 def load(reference: str, name: str) -> Any:
     """The object that "module:attr" names; `name` says which key of the plan holds it."""
     module_name, _, attr = reference.partition(":")
+    check_not_hidden(plan_folder(), module_name, f"{name} = {reference!r}")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -134,7 +135,26 @@ def _check_origin(module: Any, name: str, reference: str) -> None:
     if wanted is not None and wanted.resolve() != Path(loaded).resolve():
         raise InvalidInput(
             f"{name} = {reference!r}: this process has loaded another {module.__name__}, from {loaded}. Use another "
-            "process for this plan, or another name for the module."
+            "process, or another name for the module."
+        )
+
+
+def check_not_hidden(folder: Path | None, module: str, user: str) -> None:
+    """Raise if `user` means a module of this folder, but Python finds another one first. Nothing is imported."""
+    wanted = None if folder is None else module_file(folder, module)
+    if folder is None or wanted is None:
+        return
+    top = module.partition(".")[0]
+    specs = (finder.find_spec(top, None) for finder in sys.meta_path)
+    spec = next((spec for spec in specs if spec is not None), None)
+    if spec is None:
+        return
+    found = [spec.origin] if spec.has_location else list(spec.submodule_search_locations or [])
+    meant = {(module_file(folder, top) or folder / top).resolve()}
+    if meant.isdisjoint(Path(place).resolve() for place in found if place):
+        raise InvalidInput(
+            f"{user}: {module} is {wanted}, but that folder is searched last, and Python finds another module {top} "
+            f"first ({spec.origin}). Rename {wanted.relative_to(folder).parts[0]}."
         )
 
 
@@ -154,9 +174,18 @@ def beside(folder: Path | None) -> Iterator[None]:
         _folder.reset(token)
 
 
+_searched: list[str] = []  # folders that were put on the path here, the newest first
+
+
 def search_in(folder: Path | None) -> None:
-    """Let modules beside a plan be found, as they are for a script."""
-    if folder is None or sys.path[:1] == [str(folder)]:
+    """Let modules beside a plan be found after all others: a file there replaces no module that is installed."""
+    if folder is None:
         return
-    sys.path[:] = [str(folder), *(place for place in sys.path if place != str(folder))]
-    importlib.invalidate_caches()
+    place = str(folder)
+    if place in sys.path and place not in _searched:
+        return
+    others = [known for known in _searched if known != place and known in sys.path]
+    if _searched != [place, *others] or place not in sys.path:
+        sys.path[:] = [*(known for known in sys.path if known not in (place, *others)), place, *others]
+        _searched[:] = [place, *others]
+        importlib.invalidate_caches()

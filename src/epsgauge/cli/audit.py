@@ -101,11 +101,13 @@ def audit(
 
 def given_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Of all options of a command those that are settings of an audit and were given."""
-    from epsgauge.references import is_reference, search_in
+    from epsgauge.references import check_not_hidden, is_reference, search_in
     from epsgauge.settings import AuditSettings
 
-    if any(is_reference(options.get(name)) for name in ("attack", "verdict_method")):
-        search_in(Path.cwd())  # where Python looks for the modules of a script
+    for name in ("attack", "verdict_method"):
+        if is_reference(options.get(name)):
+            search_in(Path.cwd())
+            check_not_hidden(Path.cwd(), options[name].partition(":")[0], f"{name} = {options[name]!r}")
     return {name: options[name] for name in AuditSettings.model_fields if options.get(name) is not None}
 
 

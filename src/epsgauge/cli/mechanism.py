@@ -78,12 +78,12 @@ def mechanism(
     """Audit a randomised function on two neighbouring data sets. No training is involved."""
     options = dict(locals())
     from epsgauge.auditing.audit import audit
-    from epsgauge.references import search_in
+    from epsgauge.references import beside, search_in
     from epsgauge.sampling.game import MechanismGame
     from epsgauge.sampling.regions import REGIONS
 
-    with redirect_stdout(sys.stderr):  # what the mechanism prints is no part of the answer
-        search_in(Path.cwd())  # where Python looks for the modules of a script
+    search_in(Path.cwd())
+    with beside(Path.cwd()), redirect_stdout(sys.stderr):  # what the mechanism prints is no part of the answer
         game = MechanismGame(
             _loaded(function, "the mechanism"),
             None if d0 is None else _data(d0, "--d0"),

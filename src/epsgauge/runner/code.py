@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from epsgauge.errors import EpsgaugeError
-from epsgauge.references import is_reference, module_file, search_in
+from epsgauge.references import check_not_hidden, is_reference, module_file, search_in
 from epsgauge.runner.plan import Plan
 
 _OURS = Path(__file__).resolve().parents[1]
@@ -47,8 +47,22 @@ class File:
 
 def files_of(plan: Plan, modules: set[str]) -> list[File]:
     """Programs that a plan names, these modules, and what all of them import from beside them."""
-    search_in(plan.folder)
+    find_code(plan)
     return _reached([*_programs(plan), *_files(modules, plan.folder)], plan.folder)
+
+
+def find_code(plan: Plan) -> None:
+    """Let Python find the modules next to a plan, and raise if it would find others in their place."""
+    search_in(plan.folder)
+    folder, waiting = plan.folder, [("the plan", module) for module in sorted(_named(plan))]
+    reached = set[Path]()
+    while folder is not None and waiting:
+        user, module = waiting.pop()
+        check_not_hidden(folder, module, user)
+        file = module_file(folder, module)
+        if file is not None and file not in reached:
+            reached.add(file)
+            waiting += [(file.name, name) for level, name in _imports(file.read_bytes()) if level == 0]
 
 
 def check_here(plan: Plan, code: dict[str, str]) -> None:

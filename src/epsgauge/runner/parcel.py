@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from epsgauge.errors import InvalidInput
+from epsgauge.references import search_in
 from epsgauge.runner.code import Sources, import_name
 from epsgauge.runner.executors import pickled
 from epsgauge.runner.plan import Plan
@@ -79,8 +80,7 @@ def plan_of(payload: bytes) -> Any:
     folder = parcel.folder
     if folder is not None and not _has(folder, parcel.beside):
         folder = _written(parcel.beside, Path(scratch, "plan"))
-    if folder is not None:
-        sys.path.insert(0, folder)
+    search_in(None if folder is None else Path(folder))
     plan = unpickled(parcel.plan)
     return plan if folder is None else plan.model_copy(update={"folder": Path(folder)})
 

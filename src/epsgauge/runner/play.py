@@ -25,7 +25,8 @@ from epsgauge.games.signals import Outcome
 from epsgauge.games.watching import directions, watcher
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.probing.calibration import calibrated_once
-from epsgauge.references import beside, search_in, users_code
+from epsgauge.references import beside, users_code
+from epsgauge.runner.code import find_code
 from epsgauge.runner.limit import within
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
@@ -104,14 +105,14 @@ def _same(held: Plan, plan: Plan) -> bool:
 
 
 def trainer_of(plan: Plan) -> Trainer | Observer:
-    """The trainer, without its noise where the plan is a control."""
-    search_in(plan.folder)
+    """The trainer, without its noise where the plan is a control. The code of the user's own must be found already."""
     trainer = as_trainer(plan.trainer.build(), plan.trainer.use)
     trainer = with_known_start(trainer) if plan.start == "known" else trainer
     return without_noise(trainer, plan.trainer.use) if plan.control else trainer
 
 
 def _build(plan: Plan) -> Table:
+    find_code(plan)
     with beside(plan.folder):
         trainer = trainer_of(plan)
         privacy = _watched_privacy(plan, trainer) if plan.adversary.watches else None

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from epsgauge.processes import SAFE_PATH, safe_path
 from epsgauge.runner import worker
 from epsgauge.runner.limit import late
 from epsgauge.runner.scratch import Scratch
@@ -45,25 +46,33 @@ class Pool:
         self._count = self._wanted = count
         self._timeout, self._ends_parent = timeout, ends_parent
         self._settings = dict(settings or {})
+        self._path_setting = os.environ.get(SAFE_PATH)
         self._pool: Any = None
         self._scratch: Scratch | None = None
 
     def submit(self, job: Callable[..., T], *args: Any) -> Future[T]:
+        # Workers start here and inherit what is blocked: Ctrl-C must not reach one that is not set up yet.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            with safe_path():
+                future: Future[T] = self._started().submit(job, *args)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        return future
+
+    def _started(self) -> Any:
         if self._pool is None:
             from loky import ProcessPoolExecutor
 
             self._scratch = self._scratch or Scratch(self._timeout, ends_parent=self._ends_parent)
-            environment = self._settings | ONE_THREAD | ANY_GROWTH | self._scratch.environment
+            environment = self._settings | ONE_THREAD | ANY_GROWTH | self._scratch.environment | {SAFE_PATH: "1"}
             self._pool = ProcessPoolExecutor(
-                self._wanted, initializer=worker.begin, initargs=(*self._begin, os.getpid()), env=environment
+                self._wanted,
+                initializer=worker.begin,
+                initargs=(*self._begin, os.getpid(), self._path_setting),
+                env=environment,
             )
-        # Workers start here and inherit what is blocked: Ctrl-C must not reach one that is not set up yet.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            future: Future[T] = self._pool.submit(job, *args)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        return future
+        return self._pool
 
     def late(self) -> dict[tuple[int, ...], str]:
         """Which jobs of workers that died had taken too long, each with a sentence."""

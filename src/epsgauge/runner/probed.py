@@ -10,6 +10,7 @@ from epsgauge.probing.intrinsic import Intrinsic, intrinsic
 from epsgauge.probing.probe import probe
 from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.references import beside, users_code
+from epsgauge.runner.code import find_code
 from epsgauge.runner.crew import Crew
 from epsgauge.runner.limit import within
 from epsgauge.runner.plan import Plan
@@ -36,6 +37,7 @@ def probe_of_run(plan: Plan, crew: Crew) -> Probe | Unprobed:
 
 def _probed(plan: Plan, *, claim: bool) -> list[Probe]:
     audit, timeout = plan.audit, plan.execution.timeout
+    find_code(plan)
     with beside(plan.folder), within(None if timeout is None else TRAININGS * timeout, [0]):
         trainer = trainer_of(plan)
         with users_code(f"data {plan.data.use}"):
@@ -58,6 +60,7 @@ def intrinsic_of_plan(plan: Plan, n_seeds: int, n_neighbours: int) -> Intrinsic:
 
 
 def _intrinsic(plan: Plan, *, n_seeds: int, n_neighbours: int) -> list[Intrinsic]:
+    find_code(plan)
     with beside(plan.folder):
         with users_code(f"data {plan.data.use}"):
             data = plan.data.build()

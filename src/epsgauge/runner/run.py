@@ -34,7 +34,6 @@ from epsgauge.runner.replay import difference
 from epsgauge.runner.results import confirm, results, single
 from epsgauge.runner.same import DataChanged
 from epsgauge.runner.store import FILE, Store
-from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run, stored_roles, taken_canary
 from epsgauge.runner.wal import has_lost, log_of
 from epsgauge.trainers.protocol import Group

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from epsgauge.errors import InvalidInput
+from epsgauge.processes import restore_path
 from epsgauge.trainers import leaving
 
 T = TypeVar("T")
@@ -25,11 +26,12 @@ _opener: Opener | None = None
 _heads: dict[str, tuple[Any, ...]] = {}
 
 
-def begin(payload: bytes, opener: Opener, parent: int) -> None:
+def begin(payload: bytes, opener: Opener, parent: int, path_setting: str | None) -> None:
     """Set up a worker."""
     global _payload, _opener
     _payload, _opener = payload, opener
     leaving.in_worker = True
+    restore_path(path_setting)
     os.dup2(2, 1)  # what training code prints is no answer of ours
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes: the parent decides what it means
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from epsgauge.errors import InvalidInput
+from epsgauge.scores import size
 from epsgauge.scores.origin import BIT_IS, LABELS, check_columns, renamed
-from epsgauge.scores.size import Size
 from epsgauge.scores.table import COLUMNS, NUMBERS, TEXTS, WHOLE
 
 MARK = "# epsgauge scores"
@@ -27,6 +27,7 @@ def parse(raw: bytes, name: str, names: Mapping[str, str]) -> tuple[dict[str, An
 
     `names` are those of columns that the file calls otherwise.
     """
+    size.check([(raw.count(b"\n"), len(raw))], name)
     body = decoded(raw, name)
     stream = io.StringIO(body, newline="")
     stated, header, above = _head(stream, name, names)
@@ -49,11 +50,6 @@ def render(columns: dict[str, Any], stated: dict[str, str]) -> bytes:
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
     return out.getvalue().encode()
-
-
-def inside(raw: bytes, names: Mapping[str, str] | None = None) -> list[Size]:
-    """The rows and bytes of its columns."""
-    return [(raw.count(b"\n"), len(raw))]
 
 
 def decoded(raw: bytes, name: str) -> str:

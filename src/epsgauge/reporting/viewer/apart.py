@@ -15,6 +15,7 @@ from typing import Any
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.methods.table import METHODS
+from epsgauge.processes import safe_path
 from epsgauge.reporting.viewer.audits import Declared, judged
 
 PROCESSES = 2  # so that one large run holds up no other
@@ -56,7 +57,7 @@ def _begun() -> Connection:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True, name="audits runs")
-    with _without_ctrl_c():
+    with _without_ctrl_c(), safe_path():
         process.start()
     theirs.close()
     return ours

@@ -6,7 +6,6 @@ import secrets
 import tempfile
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -72,8 +71,8 @@ def scores_of(raw: bytes, name: str, said: Mapping[str, str]) -> Scores:
     suffix = PurePosixPath(name.lower()).suffix
     if suffix not in KINDS:
         raise InvalidInput(f"a file of scores ends in {', '.join(KINDS)}, but got {name[-80:]!r}.")
-    _check_inside(raw, suffix)
-    with tempfile.TemporaryDirectory(prefix="epsgauge-") as folder:
+    most = size.Limit(MOST_ROWS, MOST_INSIDE, TOO_LARGE)
+    with tempfile.TemporaryDirectory(prefix="epsgauge-") as folder, size.limited(most):
         file = Path(folder, f"scores{suffix}")
         file.write_bytes(raw)
         try:
@@ -82,12 +81,3 @@ def scores_of(raw: bytes, name: str, said: Mapping[str, str]) -> Scores:
         except InvalidInput as error:
             sentence = str(error).replace(str(file), name[-80:])
             raise (Unstated(sentence, error.asks) if isinstance(error, Unstated) else InvalidInput(sentence)) from None
-
-
-def _check_inside(raw: bytes, suffix: str) -> None:
-    """A small file can be a very large table; what is wrong with it otherwise, the reader says."""
-    columns: list[size.Size] = []
-    with suppress(Exception):  # also where pyarrow is missing
-        columns = KINDS[suffix].inside(raw)
-    if size.too_large(columns, MOST_ROWS, MOST_INSIDE):
-        raise InvalidInput(TOO_LARGE)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from epsgauge.scores import size
 from epsgauge.scores.importers.importer import Importer
 from epsgauge.scores.importers.source import Source, flat
 from epsgauge.stats import checks
@@ -32,6 +33,7 @@ class PrivacyEstimates(Importer):
         held = source.fields((*NAMES, *COUNTS), ())
         if set(COUNTS) <= set(held):
             counts = [int(checks.one(name, checks.counts(name, held[name]))) for name in COUNTS]
+            size.check_rows(sum(counts), source.name)
             bit, guess = (np.repeat([pair[side] for pair in COUNTS.values()], counts) for side in (0, 1))
             return {"bit": bit, "score": guess.astype(np.float64)}
         held = source.fields(NAMES)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from epsgauge.errors import InvalidInput
+from epsgauge.scores import size
 from epsgauge.scores.importers.importer import Importer
-from epsgauge.scores.importers.source import Source, flat
+from epsgauge.scores.importers.source import Source, flat, numbers
 
 FILE = re.compile(r"attack_result_(\d+)\.npz")
 NAMES = ("scores", "memberships")
@@ -42,7 +43,10 @@ class PrivacyMeter(Importer):
         found = {int(m[1]): m[0] for name in source.names if (m := FILE.fullmatch(name))}
         if not found:
             raise InvalidInput(f"{source.name} must have files attack_result_<model>.npz, but has none.")
-        each = {model: _rows(source.part(file)) for model, file in sorted(found.items())}
+        each: dict[int, dict[str, Any]] = {}
+        for model, file in sorted(found.items()):
+            each[model] = _rows(source.part(file))
+            size.check_rows(sum(len(rows["bit"]) for rows in each.values()), source.name)
         return {
             "model": np.repeat(list(each), [len(rows["bit"]) for rows in each.values()]),
             "pair": np.concatenate([np.arange(len(rows["bit"])) for rows in each.values()]),
@@ -71,5 +75,5 @@ def _guessed(held: dict[str, Any]) -> Any:
     """How sure an attack of 1.0.1 is: its probability, or at how many of its thresholds it guesses "member"."""
     if held.get("predictions_proba") is not None:
         return flat(held["predictions_proba"], "predictions_proba")
-    guesses = np.asarray(held["predicted_labels"])
-    return flat(guesses.mean(axis=0) if guesses.ndim == 2 else guesses, "predicted_labels")
+    guesses = numbers(held["predicted_labels"], "predicted_labels", dimensions=(1, 2))
+    return guesses.mean(axis=0) if guesses.ndim == 2 else guesses

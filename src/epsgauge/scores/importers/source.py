@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+from array import array
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from epsgauge.errors import InvalidInput, MissingExtra
+from epsgauge.errors import InvalidInput
 from epsgauge.references import nearest
+from epsgauge.scores import isolated, size
 from epsgauge.scores.archive import arrays
 from epsgauge.scores.files import raw_bytes
 
@@ -82,7 +84,8 @@ class Source:
                 if found.count(key) > 1:
                     raise InvalidInput(f"{self.name} must have one array {key}, but has {found.count(key)}.")
             return read
-        return self._chosen(_json(raw, self.name) if suffix == ".json" else _csv(raw, self.name), wanted, needed)
+        held = _json(raw, self.name) if suffix == ".json" else _csv(raw, self.name, wanted)
+        return self._chosen(held, wanted, needed)
 
     def _chosen(self, held: Mapping[str, Any], wanted: Collection[str], needed: Collection[str]) -> dict[str, Any]:
         for key in needed:
@@ -94,40 +97,39 @@ class Source:
 
     def dataset(self, column: str) -> Any:
         """One column of a folder that `save_to_disk` of Hugging Face's datasets wrote."""
-        try:
-            import pyarrow as pa
-        except ImportError:
-            raise MissingExtra(
-                "this needs pyarrow. Install it with: pip install '.[parquet]' in the folder of epsgauge"
-            ) from None
         files = sorted((self.path or Path()).glob("*.arrow"))
         if not files:
             raise InvalidInput(
                 f"{self.name} must be a folder with .arrow files, as save_to_disk writes it, but has none."
             )
-        found = []
+        found: list[Any] = []
         for file in files:
+            name = os.fspath(file)
             try:
-                table = pa.ipc.open_stream(raw_bytes(file, os.fspath(file))).read_all()
-            except (pa.ArrowException, OSError):
-                raise InvalidInput(f"{file} is damaged: it cannot be read to the end. Write it again.") from None
-            if column not in table.column_names:
-                names = ", ".join(table.column_names)
-                raise InvalidInput(f"{file} must have a column {column}, but has: {names}.")
-            found.append(table[column].to_numpy())
+                columns, _ = isolated.read("stream", raw_bytes(file, name), name, column=column)
+            except MemoryError:
+                raise InvalidInput(f"{name} does not fit into memory. Write fewer rows to it.") from None
+            found.append(columns[column])
+            size.check_rows(sum(map(len, found)), self.name)
         return np.concatenate(found)
 
 
 def flat(value: Any, name: str) -> Any:
     """A list of numbers, of whatever held them."""
+    return numbers(value, name, dimensions=(1,))
+
+
+def numbers(value: Any, name: str, *, dimensions: tuple[int, ...]) -> Any:
+    """An array of numbers of whatever held them, with one of these numbers of dimensions."""
     plain = value.detach().cpu().numpy() if hasattr(value, "detach") else value
     try:
-        array = np.asarray(plain)
-        if array.dtype.kind in "biuf" and array.ndim == 1:
-            return array
-    except (TypeError, ValueError):
-        pass
-    raise InvalidInput(f"{name} must be one list of numbers, but is a {type(value).__name__}.")
+        held = np.asarray(plain)
+    except (TypeError, ValueError, OverflowError):  # lists of different lengths, say
+        held = np.empty(0, np.object_)
+    if held.dtype.kind in "biuf" and held.ndim in dimensions:
+        return held
+    rule = "one list of numbers" if dimensions == (1,) else "a list of numbers, or lists of them that are equally long"
+    raise InvalidInput(f"{name} must be {rule}, but is a {type(value).__name__}.")
 
 
 def in_out(ins: Any, outs: Any, names: tuple[str, str]) -> dict[str, Any]:
@@ -139,6 +141,7 @@ def in_out(ins: Any, outs: Any, names: tuple[str, str]) -> dict[str, Any]:
 
 
 def _json(raw: bytes, name: str) -> dict[str, Any]:
+    size.check([((raw.count(b",") + 1) // 2, len(raw))], name)  # two numbers a row, or more
     if raw.startswith(b"\x80"):  # LeakPro named pickles so for a while
         raise InvalidInput(f"{name} is {NEVER_READ}")
     try:
@@ -150,19 +153,26 @@ def _json(raw: bytes, name: str) -> dict[str, Any]:
     return held
 
 
-def _csv(raw: bytes, name: str) -> dict[str, Any]:
-    """Columns of numbers; others are left out."""
+def _csv(raw: bytes, name: str, wanted: Collection[str]) -> dict[str, Any]:
+    """The wanted columns, if they hold numbers."""
+    size.check([(raw.count(b"\n"), len(raw))], name)
     try:
-        header, *rows = csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True)
+        rows = csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True)
+        header = next(rows)
+        held = {column: array("d") for column in header}
+        for number, row in enumerate(rows):
+            if len(row) != len(header):
+                raise InvalidInput(f"{name}, row {number}: {len(row)} cells, but the header has {len(header)} columns.")
+            for column, cell in zip(header, row, strict=True):
+                if column in wanted and column in held:
+                    try:
+                        held[column].append(float(cell))
+                    except ValueError:
+                        del held[column]
+    except StopIteration:
+        raise InvalidInput(f"{name} is not CSV in UTF-8 with a header: it is empty.") from None
+    except InvalidInput:
+        raise
     except (ValueError, csv.Error) as error:
         raise InvalidInput(f"{name} is not CSV in UTF-8 with a header: {error}.") from None
-    wrong = next((i for i, row in enumerate(rows) if len(row) != len(header)), None)
-    if wrong is not None:
-        raise InvalidInput(f"{name}, row {wrong}: {len(rows[wrong])} cells, but the header has {len(header)} columns.")
-    out: dict[str, Any] = {}
-    for i, column in enumerate(header):
-        try:
-            out[column] = np.array([float(row[i]) for row in rows])
-        except ValueError:
-            continue
-    return out
+    return {column: np.array(values) for column, values in held.items()}
