@@ -35,7 +35,7 @@ def told(*args):
 def process(*args, **how):
     """The same in a process of its own."""
     command = [sys.executable, "-m", "epsgauge", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, **how)
+    return subprocess.run(command, capture_output=True, encoding="utf-8", **how)
 
 
 def refused(*args, by=told):

@@ -12,6 +12,8 @@ from hypothesis import settings
 # The same examples in every run, and no limit on time: machines are shared.
 settings.register_profile("epsgauge", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("epsgauge")
+# What commands print, in processes of their own too, whatever the locale: in an old one they write ? for ε.
+os.environ.setdefault("PYTHONIOENCODING", "utf-8")
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 REQUIRED = os.environ.get("EPSGAUGE_BROWSER") == "required"

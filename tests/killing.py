@@ -82,7 +82,7 @@ def start(out: Path, n_models: int, workers: int, limit: int = 0, parts: Parts =
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     errors = subprocess.DEVNULL if limit else None  # after a kill loky says what it cleans up
     return subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment, start_new_session=True
+        words, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8", env=environment, start_new_session=True
     )
 
 
@@ -133,7 +133,7 @@ def wait_until_gone(group: int) -> None:
     """Workers whose parent was killed end by themselves."""
 
     def gone() -> bool:
-        listed = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, encoding="utf-8", check=True).stdout
         rows = [line.split() for line in listed.splitlines()]
         return not any(int(pgid) == group and not stat.startswith("Z") for pgid, stat in rows)
 

@@ -198,7 +198,7 @@ def kill_a_driver(out, parts, n_models, cluster, after):
     kind = "dask" if isinstance(cluster, DaskCluster) else "ray"
     words = [sys.executable, "-c", DRIVER, str(out), json.dumps(parts), str(n_models), kind, cluster.address]
     path = os.pathsep.join([str(PIPELINES), *filter(None, [os.environ.get("PYTHONPATH")])])
-    driver = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})
+    driver = subprocess.Popen(words, stdout=subprocess.PIPE, encoding="utf-8", env={**os.environ, "PYTHONPATH": path})
     told = [driver.stdout.readline() for _ in range(after)]
     driver.kill()
     driver.wait()

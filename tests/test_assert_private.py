@@ -199,7 +199,7 @@ def session(tmp_path_factory):
         cwd=folder,
         env=environment,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     return folder, done.stdout

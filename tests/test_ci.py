@@ -64,7 +64,9 @@ def performed(steps, folder):
     files = {"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")}
     for name, script, env in steps:
         environment = {**os.environ, **files, **env, "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"}
-        done = subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            ["bash", "-e", "-c", script], cwd=folder, env=environment, capture_output=True, encoding="utf-8"
+        )
         if done.returncode:
             return name, done.returncode
     return None, 0

@@ -146,7 +146,7 @@ def test_an_old_terminal_gets_question_marks_and_no_traceback():
 
 def test_a_reader_who_leaves_early_is_no_error():
     command = f"{sys.executable} -m epsgauge {' '.join(ESTIMATE)} | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    done = subprocess.run(command, shell=True, capture_output=True, encoding="utf-8")
     assert done.stderr == ""
 
 

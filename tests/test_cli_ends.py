@@ -34,7 +34,11 @@ def unread(*args, unbuffered=""):
     os.close(read)
     env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     done = subprocess.run(
-        [sys.executable, "-m", "epsgauge", *map(str, args)], stdout=write, stderr=subprocess.PIPE, text=True, env=env
+        [sys.executable, "-m", "epsgauge", *map(str, args)],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env=env,
     )
     os.close(write)
     return done.returncode, done.stderr
@@ -56,7 +60,7 @@ def test_a_gate_says_the_same_where_nobody_reads(leaking, form, unbuffered):
 @pytest.mark.parametrize(("closed", "code"), [(">&-", 0), (">&- 2>&- <&-", 0), ("--level 7 2>&-", 2)])
 def test_a_closed_stream_is_no_traceback(closed, code):
     command = " ".join([sys.executable, "-m", "epsgauge", *SIZE, closed])
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    done = subprocess.run(command, shell=True, capture_output=True, encoding="utf-8")
     assert (done.returncode, done.stderr) == (code, "")
 
 
@@ -66,7 +70,7 @@ def test_workers_do_without_streams(closed, tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(TEXT.format(name="a", n_models=70, eps=1.0, m=1, attack="percentile", challenge=""))
     command = f"{sys.executable} -m epsgauge run {path} --out {tmp_path / 'run'} --workers 2 {closed}"
-    assert subprocess.run(command, shell=True, capture_output=True, text=True).returncode == 0
+    assert subprocess.run(command, shell=True, capture_output=True, encoding="utf-8").returncode == 0
     assert Run.open(tmp_path / "run").n_done == 70
 
 
@@ -81,7 +85,7 @@ def test_a_full_standard_error_changes_no_exit_code(leaking):
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell that closes streams")
 def test_a_closed_standard_input_is_empty():
     command = f"{sys.executable} -m epsgauge scores - --adjacency substitute <&-"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    done = subprocess.run(command, shell=True, capture_output=True, encoding="utf-8")
     assert done.returncode == 2
     assert done.stderr.startswith("error: standard input is empty. Write a header")
 
@@ -91,7 +95,7 @@ def test_no_file_takes_the_place_of_a_closed_stream(tmp_path):
     out = tmp_path / "a.svg"
     counts = "--tp 31 --tn 996 --fp 5 --fn 968 --delta 1e-5"
     command = f"{sys.executable} -m epsgauge estimate {counts} --figure {out} >&-"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    done = subprocess.run(command, shell=True, capture_output=True, encoding="utf-8")
     assert (done.returncode, done.stderr) == (0, f"figure: {out}\n")
     assert out.read_text(encoding="utf-8").endswith("</svg>\n")
 
@@ -102,7 +106,7 @@ def test_a_full_disk_is_a_sentence(unbuffered):
     env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "epsgauge", *SIZE], stdout=full, stderr=subprocess.PIPE, text=True, env=env
+            [sys.executable, "-m", "epsgauge", *SIZE], stdout=full, stderr=subprocess.PIPE, encoding="utf-8", env=env
         )
     assert done.returncode == 2
     assert done.stderr == "error: the output could not be written: No space left on device.\n"
@@ -124,7 +128,7 @@ sys.argv = ["epsgauge", "--version"]
     "start", ["runpy.run_module('epsgauge', run_name='__main__')", "from epsgauge.__main__ import main; main()"]
 )
 def test_ctrl_c_while_modules_are_loaded(start):
-    done = subprocess.run([sys.executable, "-c", EARLY + start], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", EARLY + start], capture_output=True, encoding="utf-8")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
@@ -176,5 +180,5 @@ main.main()
 
 
 def test_a_warning_is_one_line_without_the_place_where_it_was_raised():
-    done = subprocess.run([sys.executable, "-c", WARNS], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", WARNS], capture_output=True, encoding="utf-8")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "! this was killed\n")

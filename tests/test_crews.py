@@ -185,7 +185,7 @@ def unpacked(payload, folder):
         [sys.executable, "-c", UNPACKS, str(folder / "payload")],
         env={**os.environ, MARK: str(scratch), "PYTHONPATH": str(Path(eg.__file__).parent.parent)},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr

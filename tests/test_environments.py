@@ -37,7 +37,7 @@ def test_a_line_and_an_exit_code(tmp_path, seen, code):
     test = tmp_path / "test_umask.py"
     test.write_text(f"import os\n\ndef test_it():\n    assert os.umask(0o077) == {seen}\n", encoding="utf-8")
     command = [sys.executable, TOOL, "--only", "umask", "--no-xdist", "--logs", tmp_path, "--tests", test]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env={**os.environ, "TMPDIR": str(tmp_path)})
     assert done.returncode == code
     first, *others = done.stdout.splitlines()
     assert first.startswith(f"umask              1 {'failed' if code else 'passed'}, ")

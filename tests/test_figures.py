@@ -263,7 +263,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, name: str, message: str) -> None:
 
 
 def python(code: str) -> Any:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
 
 
 def test_what_a_picture_shows_is_computed_without_matplotlib() -> None:

@@ -128,7 +128,7 @@ def test_standard_output_is_a_file_as_any_other(tmp_path):
     if not here.exists():
         pytest.skip("no /proc")
     code = f"from pathlib import Path; from epsgauge.files import replace; replace(Path({str(here)!r}), 'said')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
     assert (done.stdout, done.stderr, here.is_symlink()) == ("said", "", True)
 
 

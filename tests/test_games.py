@@ -319,7 +319,7 @@ def observe(data, points, *, seed):
 assert "torch" not in sys.modules
 print(*[observed(Function(observe), None, None, 3, seed=s, size=1)["loss"].tolist() for s in (5, 5)], sep="|")
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True).stdout
     first, second = out.strip().split("|")
     assert first == second
 

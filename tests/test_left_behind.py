@@ -299,7 +299,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 @linux
 def test_what_a_run_and_its_reaper_left_is_removed_by_the_next(tmp_path, temporary):
     environment = {**os.environ, "TMPDIR": str(temporary)}
-    done = subprocess.run([sys.executable, "-c", ABANDONED], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", ABANDONED], capture_output=True, encoding="utf-8", env=environment)
     (left,) = temporary.iterdir()
     mine = temporary / "epsgauge-scratch-of-mine"  # of another kind
     mine.mkdir()

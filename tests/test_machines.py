@@ -189,7 +189,7 @@ def kernels():
     found = {}
     for name in ("Nehalem", "Haswell", "SkylakeX"):
         environment = {**os.environ, "OPENBLAS_CORETYPE": name}
-        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, encoding="utf-8")
         if done.stdout.split() == [name]:
             found[name] = environment
     return found

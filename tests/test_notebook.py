@@ -141,7 +141,7 @@ def test_the_library_needs_no_jinja_and_no_matplotlib():
         "assert '<svg' in post._repr_html_()\n"
         "import rich; rich.print(post)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout  # a pipe gets plain text
 

@@ -91,7 +91,9 @@ def test_unknown_names():
 
 def loaded_after(code):
     probe = f"import sys; {code}; print(*sys.modules)"
-    return set(subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.split())
+    return set(
+        subprocess.run([sys.executable, "-c", probe], capture_output=True, encoding="utf-8", check=True).stdout.split()
+    )
 
 
 def test_importing_epsgauge_loads_nothing():
@@ -124,6 +126,6 @@ def test_every_module_imports_where_heavy_libraries_are_missing():
 @pytest.mark.parametrize("module", OF_A_LIBRARY)
 def test_what_belongs_to_a_library_says_that_it_is_missing(module):
     code = f"import sys; sys.modules['lightning'] = sys.modules['transformers'] = None; import {module}"
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, encoding="utf-8")
     assert "MissingExtra: these callbacks need" in done.stderr
     assert "Install it with: pip install" in done.stderr

@@ -142,7 +142,7 @@ def test_torch_is_not_needed_to_audit(tmp_path):
 
     block = "; ".join(f"sys.modules[{name!r}] = None" for name in ("torch", "opacus", "sklearn", "dp_accounting"))
     code = f"import sys; {block}; import epsgauge as eg; print(repr(eg.audit(eg.Run.open({str(run.path)!r}))))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
     assert done.stdout.startswith("<Audit of path: "), done.stderr
 
 

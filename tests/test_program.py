@@ -144,7 +144,7 @@ Program(command=command).observe(data, data, seed=0)
 """
     if not while_it_starts:
         go_on.touch()
-    parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, encoding="utf-8")
     until(lambda: pid.exists() or parent.poll() is not None, "the program starts")
     assert parent.poll() is None, parent.stderr.read()
     parent.send_signal(signal.SIGINT)

@@ -198,7 +198,7 @@ def test_an_interrupt_kills_the_workers_at_once(tmp_path):
 
 
 def children():
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(os.getpid())], capture_output=True, text=True)
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(os.getpid())], capture_output=True, encoding="utf-8")
     return [int(pid) for pid in found.stdout.split() if "ps" not in command(int(pid))]
 
 
@@ -493,7 +493,7 @@ def test_a_class_of_a_script_works_and_only_its_process_can_resume(tmp_path, fin
     def start(*sizes):
         words = [sys.executable, str(script), str(out), *map(str, sizes)]
         environment = {**os.environ, "PYTHONPATH": PATH}
-        return subprocess.run(words, capture_output=True, text=True, env=environment)
+        return subprocess.run(words, capture_output=True, encoding="utf-8", env=environment)
 
     done = start(3, 6)
     assert done.returncode == 0, done.stderr
@@ -620,7 +620,7 @@ def test_ctrl_c_in_a_terminal_ends_a_run_and_its_workers(tmp_path):
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": PATH},
         start_new_session=True,
-        text=True,
+        encoding="utf-8",
     )
     with child:
         for _ in range(5):

@@ -172,7 +172,7 @@ sources.check()
 def test_what_the_objects_of_a_script_use_is_watched_too(tmp_path):
     (tmp_path / "imported_by_script.py").write_text("def losses(points): return points[0]")
     (tmp_path / "script.py").write_text(SCRIPT)
-    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, encoding="utf-8")
     assert "CodeChanged: the code changed during the run: imported_by_script.py" in done.stderr
 
 

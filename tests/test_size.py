@@ -37,7 +37,7 @@ def read_in(room, *paths):
     """How many rows each file has, or what is wrong with it, in a process that has so much memory."""
     command = [sys.executable, "-c", READ, str(room), *map(str, paths)]
     alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # every thread has room of its own
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=alone)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, env=alone)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -414,7 +414,7 @@ def test_only_running_needs_locks(tmp_path):
     table = tmp_path / "scores.csv"
     eg.Scores.from_in_out([1.0, 2.0, 0.2], [0.0, 0.1, 3.0], adjacency="substitute").write(table)
     words = [sys.executable, "-c", WITHOUT_LOCKS, str(table), str(run.path), str(tmp_path / "new")]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(words, capture_output=True, encoding="utf-8")
     assert done.stderr == ""
     assert done.stdout.startswith("a run needs the file locks of Linux or macOS, which this system lacks.")
 

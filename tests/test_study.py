@@ -18,7 +18,7 @@ RESULTS = sorted((STUDY / "results").glob("*.json"))
 
 
 def test_the_page_has_the_tables_of_the_results():
-    done = subprocess.run([sys.executable, str(STUDY / "table.py"), "--check"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(STUDY / "table.py"), "--check"], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
 
 
@@ -58,7 +58,7 @@ def leaky(monkeypatch):
 
 
 def test_the_page_has_the_tables_of_the_leaky_results():
-    done = subprocess.run([sys.executable, str(LEAKY / "table.py"), "--check"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(LEAKY / "table.py"), "--check"], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
 
 

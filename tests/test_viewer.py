@@ -873,7 +873,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
 def test_ctrl_c_ends_it_quietly(tmp_path):
     code = "import sys; from epsgauge.reporting.viewer.server import serve; serve(sys.argv[1], open_browser=False)"
     command = [sys.executable, "-u", "-c", code, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as child:
         line = child.stdout.readline()
         address = line.split()[-1]
         client = Client(int(re.search(r":(\d+)/", address)[1]))

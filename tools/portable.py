@@ -121,7 +121,7 @@ def report(name: str, environment: Environment, asked: argparse.Namespace) -> bo
         commands = [[python, "-m", "pytest", "-q", *options, *(asked.tests or environment.tests)]]
         if environment.notebooks and not asked.tests:
             commands.append([python, "tools/notebooks.py"])
-        how = started(environment, Path(scratch))
+        how = started(environment, python, Path(scratch))
         codes = [subprocess.run(command, stdout=output, stderr=output, **how).returncode for command in commands]
     text = log.read_text(encoding="utf-8", errors="replace")
     ends = re.findall(r"^(?:=+ )?((?:\d+ \w+,? ?)+)in [\d.]+s", text, re.MULTILINE)
@@ -148,7 +148,7 @@ def interpreter(user: int | None) -> str | None:
     return None
 
 
-def started(environment: Environment, scratch: Path) -> dict[str, object]:
+def started(environment: Environment, python: str, scratch: Path) -> dict[str, object]:
     """The keywords of `subprocess.run`: folder, variables, umask and user."""
     folder, variables = ROOT, {**os.environ, **environment.variables()}
     for name in ("tmp", "home"):
@@ -164,6 +164,11 @@ def started(environment: Environment, scratch: Path) -> dict[str, object]:
     how: dict[str, object] = {"cwd": folder, "env": variables, "umask": environment.umask}
     if environment.user is not None:
         variables["HOME"] = str(scratch / "home")
+        variables["PATH"] = os.pathsep.join([str(scratch / "home"), variables["PATH"]])
+        for name, call in (("python", python), ("epsgauge", f"{python} -m epsgauge")):  # ours may be out of reach
+            command = scratch / "home" / name
+            command.write_text(f'#!/bin/sh\nexec {call} "$@"\n', encoding="utf-8")
+            command.chmod(0o755)
         subprocess.run(["chown", "-R", f"{environment.user}:{environment.user}", scratch], check=True)
         how |= {"user": environment.user, "group": environment.user, "extra_groups": []}
     return how
