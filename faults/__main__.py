@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from faults import commands, directories, edits, kills, readers, stores
+from faults import clusters, commands, directories, edits, kills, readers, stores
 from faults.count import Count
 
 HARMS = ("lost", "wrong", "hung", "traceback")
@@ -44,6 +44,7 @@ def main() -> int:
             lambda: directories.campaign(run, named, scratch),
             lambda: edits.campaign(seed, scratch),
             lambda: kills.campaign(args.kills, seed, scratch),
+            lambda: clusters.campaign(scratch),
         )
         for campaign in campaigns:
             for count in campaign():
