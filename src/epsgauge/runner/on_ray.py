@@ -23,8 +23,10 @@ _CONNECT_SECONDS = 10  # in which somebody must listen
 _COUNT_SECONDS = 2.0  # how long a number of workers holds
 _BACK_SECONDS = 40.0  # in which the head must answer: after 60 Ray itself would end this process
 _WAIT_SECONDS = 0.5  # after which new jobs are waited for too
+_LOOK_SECONDS = 1.0  # how often the raylet is looked for
 _LEAVE_SECONDS = 5
 _CLIENT = "ray://"
+_RAYLET_GONE = "the node of Ray's cluster that this process is connected to is gone: its raylet died."
 
 
 class Ray:
@@ -53,10 +55,12 @@ class _RayCrew(Fleet):
         self._heads_put: dict[str, list[Any]] = {}
         self._flying: dict[Any, Future[Any]] = {}
         self._node = self._ray.get_runtime_context().get_node_id()
-        self._room, self._silent, self._lost, self._ended = 1, 0.0, False, False
+        self._room, self._silent = 1, 0.0
+        self._gone: str | None = None  # why nothing more will come
         self._raylet: tuple[str, int] | None = None  # where that of our node listens, if it can be reached
         self._more, self._over = threading.Event(), threading.Event()
-        self._count()
+        with suppress(Exception):
+            self._count()
         self._waits = threading.Thread(target=self._wait, daemon=True)
         self._waits.start()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -73,7 +77,8 @@ class _RayCrew(Fleet):
         self._room = max(1, int(min(rooms, default=1.0)))
         for node in nodes:
             if node["NodeID"] == self._node:
-                self._lost, raylet = not node["Alive"], (node["NodeManagerAddress"], node["NodeManagerPort"])
+                raylet = node["NodeManagerAddress"], node["NodeManagerPort"]
+                self._gone = self._gone if node["Alive"] else _RAYLET_GONE
                 self._raylet = self._raylet or (raylet if _listens(raylet) else None)
         self._silent = 0.0
 
@@ -83,13 +88,14 @@ class _RayCrew(Fleet):
             with suppress(Exception):
                 self._count()
 
-    def _gone(self) -> str | None:
-        """Why nothing more will come; None if it may."""
-        if self._lost or (self._raylet is not None and not _listens(self._raylet)):
-            return "the node of Ray's cluster that this process is connected to is gone: its raylet died."
-        if self._silent > _BACK_SECONDS:
-            return f"the head of Ray's cluster has not answered for {_BACK_SECONDS:g} seconds."
-        return None
+    def _look(self, seconds: float) -> None:
+        """See whether raylet and head are there; `seconds` have passed since the last time."""
+        # no more than a look may take is added: this process may have been stopped in between
+        self._silent += min(seconds, 2 * _LOOK_SECONDS)
+        if self._raylet is not None and not _listens(self._raylet):
+            self._gone = _RAYLET_GONE
+        elif self._silent > _BACK_SECONDS:
+            self._gone = f"the head of Ray's cluster has not answered for {_BACK_SECONDS:g} seconds."
 
     def publish(self, name: str, head: bytes) -> None:
         self._heads_put[name] = [self._ray.put(head)]
@@ -104,16 +110,15 @@ class _RayCrew(Fleet):
 
     def _wait(self) -> None:
         """Fetch what is done, as much as there is at a time; runs in a thread."""
-        before = time.monotonic()
+        looked = time.monotonic()
         while not self._over.is_set():
-            # no more than a look may take is added: this process may have been stopped in between
-            self._silent += min(time.monotonic() - before, 2 * _WAIT_SECONDS)
-            before = time.monotonic()
-            gone, flying = self._gone(), list(self._flying)
-            if gone is not None:
-                self._ended = True
-                self.fail(self._flying, gone)
-            if gone is not None or not flying:
+            if (since := time.monotonic() - looked) > _LOOK_SECONDS:
+                self._look(since)
+                looked = time.monotonic()
+            if self._gone is not None:
+                self.fail(self._flying, self._gone)
+            flying = list(self._flying)
+            if not flying:
                 self._more.wait(_WAIT_SECONDS)
                 self._more.clear()
                 continue
@@ -122,8 +127,8 @@ class _RayCrew(Fleet):
                 if done and others:
                     done += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
             except Exception as error:  # the session is gone
-                self.fail(self._flying, f"the Ray cluster is gone ({type(error).__name__}).")
-                return
+                self._gone = f"the Ray cluster is gone ({type(error).__name__})."
+                continue
             for sent in done:
                 reply = self._reply(sent)
                 self.settle(self._flying.pop(sent), reply)
@@ -144,7 +149,7 @@ class _RayCrew(Fleet):
 
     def leave(self, *, at_once: bool) -> None:
         """Jobs that are under way end with their workers; processes that wait for more end by themselves."""
-        for sent in [] if self._ended else list(self._flying):
+        for sent in [] if self._gone else list(self._flying):
             with suppress(Exception):
                 self._ray.cancel(sent, force=True)
         self._over.set()
@@ -152,7 +157,7 @@ class _RayCrew(Fleet):
         self._waits.join(_LEAVE_SECONDS)
         self._flying.clear()
         self._heads_put.clear()
-        if self._ours and self._ended:
+        if self._ours and self._gone:
             self._shut_down_gone()
         elif self._ours:
             with suppress(Exception):
