@@ -102,7 +102,7 @@ soak: $(VENV)/installed
 	$(BIN)/python tools/soak_clusters.py --on dask
 	$(BIN)/python tools/soak_clusters.py --on ray
 
-# N mutations of stores and files each, hostile directories, edits and kills: everything but `tried` and `refused` is 0
+# N mutations of stores and files each, hostile directories, edits, kills and lost clusters: everything but `tried` and `refused` is 0
 faults: N := 1000
 faults: $(VENV)/installed
 	$(BIN)/python -m faults --n $(N) --seed $(SEED)

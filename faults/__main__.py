@@ -1,6 +1,6 @@
 """Faults by the thousand, and what comes of them.
 
-    python -m faults [--n 1000] [--kills 20] [--seed 1]
+    python -m faults [--n 1000] [--kills 20] [--seed 1] [--only clusters]
 
 Prints how many faults of each kind were tried, and how many of them lost something, gave a wrong answer without a
 word, hung, or ended in a traceback. Exits with 1 unless all of these are 0.
@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from faults import commands, directories, edits, forgeries, kills, readers, stores, strangers
+from faults import clusters, commands, directories, edits, forgeries, kills, readers, stores, strangers
 from faults.count import Count
 
 HARMS = ("lost", "wrong", "hung", "traceback")
@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=1000, help="mutations of each kind")
     parser.add_argument("--kills", type=int, default=20, help="of a run one by one, and as many of one in groups")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", metavar="CAMPAIGN", help="the name of a file of faults/")
     args = parser.parse_args()
     n, seed, start = args.n, args.seed, time.perf_counter()
     warnings.simplefilter("ignore")  # of NumPy, about what the mutations hold
@@ -37,17 +38,20 @@ def main() -> int:
         scratch = Path(name)
         os.chdir(scratch)  # what a command writes by mistake
         run, named = stores.a_run(scratch / "run"), stores.a_run(scratch / "named", directories.NAME)
-        campaigns: tuple[Callable[[], list[Count]], ...] = (
-            lambda: stores.campaign(n, seed, scratch),
-            lambda: forgeries.campaign(n, seed, scratch),
-            lambda: readers.campaign(n, seed, scratch),
-            lambda: commands.campaign(n, seed, scratch, run),
-            lambda: directories.campaign(run, named, scratch),
-            lambda: strangers.campaign(scratch),
-            lambda: edits.campaign(seed, scratch),
-            lambda: kills.campaign(args.kills, seed, scratch),
-        )
-        for campaign in campaigns:
+        campaigns: dict[str, Callable[[], list[Count]]] = {
+            "stores": lambda: stores.campaign(n, seed, scratch),
+            "forgeries": lambda: forgeries.campaign(n, seed, scratch),
+            "readers": lambda: readers.campaign(n, seed, scratch),
+            "commands": lambda: commands.campaign(n, seed, scratch, run),
+            "directories": lambda: directories.campaign(run, named, scratch),
+            "strangers": lambda: strangers.campaign(scratch),
+            "edits": lambda: edits.campaign(seed, scratch),
+            "kills": lambda: kills.campaign(args.kills, seed, scratch),
+            "clusters": lambda: clusters.campaign(scratch),
+        }
+        if args.only not in (None, *campaigns):
+            parser.error(f"--only must be one of {', '.join(campaigns)}, but got {args.only}")
+        for campaign in campaigns.values() if args.only is None else [campaigns[args.only]]:
             for count in campaign():
                 found.append(count)
                 harms = "".join(f"{getattr(count, harm):11}" for harm in HARMS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from faults import commands, directories, forgeries, readers, stores
+from faults import clusters, commands, directories, forgeries, readers, stores
 from faults.count import Count
 
 
@@ -43,6 +43,13 @@ def test_hostile_directories(tmp_path, monkeypatch):
     hostile, shown = directories.campaign(run, named, tmp_path)
     check([hostile], 3, refused=2)
     check([shown], 1)
+
+
+@pytest.mark.long
+def test_clusters_without_a_head_and_workers_that_are_stopped(tmp_path):
+    counts = clusters.campaign(tmp_path)
+    check(counts, 1)
+    assert all(count.refused == 1 for count in counts if "stopped (" not in count.fault)
 
 
 @pytest.mark.parametrize(

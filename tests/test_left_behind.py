@@ -155,6 +155,52 @@ def test_the_limit_is_for_each_model_of_a_job_and_is_lifted_at_its_end(tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
+class Processes:
+    """What a watchdog is told of processes, and whom it kills."""
+
+    def __init__(self, monkeypatch, folder):
+        self.stopped, self.killed = set(), []
+        monkeypatch.setattr(reaper, "_is_stopped", lambda pid: pid in self.stopped)
+        monkeypatch.setattr(reaper, "_kill", self.killed.append)
+        monkeypatch.setattr(reaper, "_marks", lambda pid: [os.fsencode(folder)])
+
+
+PARENT, WORKER = 1, 2
+
+
+@pytest.mark.parametrize(("stopped", "looks"), [(True, reaper._STOPPED_LOOKS), (False, reaper._OVERDUE_LOOKS)])
+def test_a_watchdog_kills_a_worker_that_is_overdue_and_has_not_ended_itself(tmp_path, monkeypatch, stopped, looks):
+    processes = Processes(monkeypatch, str(tmp_path))
+    processes.stopped = {WORKER} if stopped else set()
+    dog = reaper.Watchdog(str(tmp_path), PARENT, 2.0, ends_parent=False)
+    (tmp_path / f"late-{WORKER}").write_text(json.dumps([[3], time.monotonic() + 1e9]) + "\n")
+    for _ in range(looks + 1):
+        dog.look()
+    assert processes.killed == []
+    (tmp_path / f"late-{WORKER}").write_text("[[3], 0.0]\n")
+    for _ in range(looks):
+        dog.look()
+    assert processes.killed == []
+    dog.look()
+    assert processes.killed == [WORKER]
+    assert limit.late(str(tmp_path), 2.0)[3,].startswith(reaper.STOOD_STILL)
+
+
+@pytest.mark.parametrize("ends_parent", [False, True])
+def test_while_its_parent_is_stopped_nothing_is_late_and_only_a_clusters_worker_is_killed_for_it(
+    tmp_path, monkeypatch, ends_parent
+):
+    processes = Processes(monkeypatch, str(tmp_path))
+    processes.stopped = {PARENT, WORKER}  # as Ctrl-Z does
+    dog = reaper.Watchdog(str(tmp_path), PARENT, 2.0, ends_parent=ends_parent)
+    (tmp_path / f"late-{WORKER}").write_text("[[3], 0.0]\n")
+    for _ in range(int(2.0 / reaper._LOOK) + reaper._STOPPED_LOOKS):
+        dog.look()
+    assert processes.killed == []
+    dog.look()
+    assert processes.killed == ([PARENT] if ends_parent else [])
+
+
 def test_where_a_late_model_was_is_the_innermost_place(tmp_path):
     frames = [f'  File "deep.py", line {i} in inner' for i in range(90)]
     (tmp_path / "late-7").write_text(

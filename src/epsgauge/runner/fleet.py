@@ -19,6 +19,8 @@ from epsgauge.runner.site import Job, Reply
 
 T = TypeVar("T")
 
+REMEDY = "What is done is kept: start it again, and run the same command."
+
 
 class Fleet(ABC):
     """What crews of all kinds of clusters have in common. A subclass sends jobs, and settles what comes back."""
@@ -77,6 +79,11 @@ class Fleet(ABC):
             future.set_result(pickle.loads(reply.done))
         else:
             future.set_exception(reply.error or JobLost(reply.why))
+
+    def fail(self, flying: dict[Any, Future[Any]], sentence: str) -> None:
+        """Let all that is on its way end with a sentence: whoever hands out jobs is gone."""
+        while flying:
+            self.settle(flying.popitem()[1], EpsgaugeError(f"{sentence} {REMEDY}"))
 
     def late(self) -> dict[tuple[int, ...], str]:
         return {}

@@ -15,13 +15,13 @@ from typing import Any
 from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
 from epsgauge.runner import site
 from epsgauge.runner.crew import Crew, JobLost
-from epsgauge.runner.fleet import Fleet
+from epsgauge.runner.fleet import REMEDY, Fleet
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.provenance import versions
 from epsgauge.runner.site import Job, Reply
 
 _CONNECT_SECONDS = 10  # in which a scheduler must answer
-_BACK_SECONDS = 60.0  # in which one that was restarted must be back
+_BACK_SECONDS = 60.0  # in which one that was restarted must be back, and one that does not answer must
 _COUNT_SECONDS = 2.0  # how long a number of workers holds
 _ANSWER_SECONDS = 10  # that a question to the scheduler may take
 _LEAVE_SECONDS = 5  # that workers have to end what they do for us
@@ -58,27 +58,41 @@ class _DaskCrew(Fleet):
         self._contents = {_KEY: self.payload}  # what workers ask for, by name
         self._kept: dict[str, Any] = {}
         self._flying: dict[Any, Future[Any]] = {}
-        self._counted = (0.0, 1)
-        self._n = 0
+        self._threads = 1
+        self._n, self._over = 0, threading.Event()
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         try:
             _check_workers(self._client)
         except BaseException:
             self._close()
             raise
+        self._count()
         self._gathers = threading.Thread(target=self._gather, daemon=True)
         self._gathers.start()
+        threading.Thread(target=self._watch, daemon=True).start()
 
     @property
     def in_flight(self) -> int:
         """Two for each thread of its workers, so that none waits for the next; workers may come and go."""
-        when, threads = self._counted
-        if time.monotonic() - when > _COUNT_SECONDS:
-            with suppress(Exception):  # a scheduler that is away has as many as before
-                found = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
-                threads = max(1, sum(found.values()))
-            self._counted = time.monotonic(), threads
-        return 2 * threads
+        return 2 * self._threads
+
+    def _count(self) -> bool:
+        """Ask how many threads there are; whether the scheduler answered. One that is away has as many as before."""
+        try:
+            found = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
+        except Exception:
+            return False
+        self._threads = max(1, sum(found.values()))
+        return True
+
+    def _watch(self) -> None:
+        """End the run if the scheduler is there but does not answer, as one that was stopped; runs in a thread."""
+        silent = 0.0
+        while not self._over.wait(_COUNT_SECONDS):
+            answered = self._count() or self._client.status != "running"  # one that is gone is waited for by `send`
+            silent = 0.0 if answered else silent + _COUNT_SECONDS + _ANSWER_SECONDS
+            if silent >= _BACK_SECONDS:
+                self.fail(self._flying, f"the Dask scheduler has not answered for {silent:.0f} seconds.")
 
     def publish(self, name: str, head: bytes) -> None:
         self._contents[name] = head
@@ -119,9 +133,7 @@ class _DaskCrew(Fleet):
                     self._client = _connected(self._address)
                     continue
             if time.monotonic() > until or (self._client.status == "closed" and self._address is None):
-                raise EpsgaugeError(
-                    "the Dask scheduler is gone. What is done is kept: start it, and run the same command again."
-                )
+                raise EpsgaugeError(f"the Dask scheduler is gone. {REMEDY}")
             time.sleep(0.1)
 
     def _gather(self) -> None:
@@ -147,6 +159,7 @@ class _DaskCrew(Fleet):
 
     def leave(self, *, at_once: bool) -> None:
         """Workers end the processes that they have for us."""
+        self._over.set()
         with suppress(Exception):
             if self._client.status == "running":
                 if self._flying:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import pickle
 import socket
 import threading
@@ -14,15 +15,18 @@ from typing import Any
 from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
 from epsgauge.runner import site
 from epsgauge.runner.crew import Crew, JobLost
-from epsgauge.runner.fleet import Fleet
+from epsgauge.runner.fleet import REMEDY, Fleet
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.site import Job, Reply
 
 _CONNECT_SECONDS = 10  # in which somebody must listen
 _COUNT_SECONDS = 2.0  # how long a number of workers holds
+_BACK_SECONDS = 40.0  # in which the head must answer: after 60 Ray itself would end this process
 _WAIT_SECONDS = 0.5  # after which new jobs are waited for too
+_LOOK_SECONDS = 1.0  # how often the raylet is looked for
 _LEAVE_SECONDS = 5
 _CLIENT = "ray://"
+_RAYLET_GONE = "the node of Ray's cluster that this process is connected to is gone: its raylet died."
 
 
 class Ray:
@@ -50,22 +54,48 @@ class _RayCrew(Fleet):
         self._payload = [self._ray.put(self.payload)]  # in a list: not fetched for each job
         self._heads_put: dict[str, list[Any]] = {}
         self._flying: dict[Any, Future[Any]] = {}
-        self._counted = (0.0, 1)
-        self._more, self._over = threading.Event(), False
+        self._node = self._ray.get_runtime_context().get_node_id()
+        self._room, self._silent = 1, 0.0
+        self._gone: str | None = None  # why nothing more will come
+        self._raylet: tuple[str, int] | None = None  # where that of our node listens, if it can be reached
+        self._more, self._over = threading.Event(), threading.Event()
+        with suppress(Exception):
+            self._count()
         self._waits = threading.Thread(target=self._wait, daemon=True)
         self._waits.start()
+        threading.Thread(target=self._watch, daemon=True).start()
 
     @property
     def in_flight(self) -> int:
         """Two for each model that the cluster has room for, so that none waits for the next."""
-        when, room = self._counted
-        if time.monotonic() - when > _COUNT_SECONDS:
+        return 2 * self._room
+
+    def _count(self) -> None:
+        """Ask the head what there is, for which Ray may wait long."""
+        has, nodes = self._ray.cluster_resources(), self._ray.nodes()
+        rooms = [has.get(kind, 0.0) / need for kind, need in self._needs.items() if need]
+        self._room = max(1, int(min(rooms, default=1.0)))
+        for node in nodes:
+            if node["NodeID"] == self._node:
+                raylet = node["NodeManagerAddress"], node["NodeManagerPort"]
+                self._gone = self._gone if node["Alive"] else _RAYLET_GONE
+                self._raylet = self._raylet or (raylet if _listens(raylet) else None)
+        self._silent = 0.0
+
+    def _watch(self) -> None:
+        """Ask now and then; runs in a thread."""
+        while not self._over.wait(_COUNT_SECONDS):
             with suppress(Exception):
-                has = self._ray.cluster_resources()
-                rooms = [has.get(kind, 0.0) / need for kind, need in self._needs.items() if need]
-                room = max(1, int(min(rooms, default=1.0)))
-            self._counted = time.monotonic(), room
-        return 2 * room
+                self._count()
+
+    def _look(self, seconds: float) -> None:
+        """See whether raylet and head are there; `seconds` have passed since the last time."""
+        # no more than a look may take is added: this process may have been stopped in between
+        self._silent += min(seconds, 2 * _LOOK_SECONDS)
+        if self._raylet is not None and not _listens(self._raylet):
+            self._gone = _RAYLET_GONE
+        elif self._silent > _BACK_SECONDS:
+            self._gone = f"the head of Ray's cluster has not answered for {_BACK_SECONDS:g} seconds."
 
     def publish(self, name: str, head: bytes) -> None:
         self._heads_put[name] = [self._ray.put(head)]
@@ -74,16 +104,19 @@ class _RayCrew(Fleet):
         try:
             sent = self._do.remote(pickle.dumps(job), self._payload, self._heads_put[job.head])
         except Exception as error:
-            raise EpsgaugeError(
-                f"the Ray cluster is gone ({type(error).__name__}). What is done is kept: start it, and run the same "
-                "command again."
-            ) from None
+            raise EpsgaugeError(f"the Ray cluster is gone ({type(error).__name__}). {REMEDY}") from None
         self._flying[sent] = future
         self._more.set()
 
     def _wait(self) -> None:
         """Fetch what is done, as much as there is at a time; runs in a thread."""
-        while not self._over:
+        looked = time.monotonic()
+        while not self._over.is_set():
+            if (since := time.monotonic() - looked) > _LOOK_SECONDS:
+                self._look(since)
+                looked = time.monotonic()
+            if self._gone is not None:
+                self.fail(self._flying, self._gone)
             flying = list(self._flying)
             if not flying:
                 self._more.wait(_WAIT_SECONDS)
@@ -94,16 +127,11 @@ class _RayCrew(Fleet):
                 if done and others:
                     done += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
             except Exception as error:  # the session is gone
-                self._fail(EpsgaugeError(f"the Ray cluster is gone ({type(error).__name__}). What is done is kept."))
-                return
+                self._gone = f"the Ray cluster is gone ({type(error).__name__})."
+                continue
             for sent in done:
                 reply = self._reply(sent)
                 self.settle(self._flying.pop(sent), reply)
-
-    def _fail(self, error: Exception) -> None:
-        for future in self._flying.values():
-            future.set_exception(error)
-        self._flying.clear()
 
     def _reply(self, sent: Any) -> Reply | Exception:
         """What became of one job. What Ray itself says is that a machine was lost, or an error of its own."""
@@ -121,17 +149,27 @@ class _RayCrew(Fleet):
 
     def leave(self, *, at_once: bool) -> None:
         """Jobs that are under way end with their workers; processes that wait for more end by themselves."""
-        for sent in list(self._flying):
+        for sent in [] if self._gone else list(self._flying):
             with suppress(Exception):
                 self._ray.cancel(sent, force=True)
-        self._over = True
+        self._over.set()
         self._more.set()
         self._waits.join(_LEAVE_SECONDS)
         self._flying.clear()
         self._heads_put.clear()
-        if self._ours:
+        if self._ours and self._gone:
+            self._shut_down_gone()
+        elif self._ours:
             with suppress(Exception):
                 self._ray.shutdown()
+
+    def _shut_down_gone(self) -> None:
+        """Ray may wait for ever for what does not answer, and would do so again when this process ends."""
+        ends = threading.Thread(target=self._ray.shutdown, daemon=True)
+        ends.start()
+        ends.join(_LEAVE_SECONDS)
+        if ends.is_alive():
+            atexit.unregister(self._ray.shutdown)
 
 
 def _connected(address: str) -> tuple[Any, bool]:
@@ -156,6 +194,17 @@ def _connected(address: str) -> tuple[Any, bool]:
             "Start one with `ray start --head`, or see whether the address is right."
         ) from None
     return ray, True
+
+
+def _listens(address: tuple[str, int]) -> bool:
+    """Whether a process has this port, or may have: one that is too busy to answer has it."""
+    try:
+        socket.create_connection(address, timeout=_WAIT_SECONDS).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _check_listens(address: str) -> str:
