@@ -55,7 +55,7 @@ def test_a_run_whose_looks_were_removed_declares_nothing_new(done):
     eg.audit(done)
     later(done.path)  # from here on the store knows of them
     log.write_bytes(before)
-    with pytest.raises(InvalidInput, match="looks are missing that were logged before the run went on"):
+    with pytest.raises(InvalidInput, match="looks logged before the last run are missing"):
         later(done.path, **ALL)
 
 

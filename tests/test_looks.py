@@ -101,7 +101,7 @@ def test_a_log_is_that_of_its_run_and_whole_up_to_what_was_noted(tmp_path):
     assert log_look(tmp_path, LOOK)
     assert len(read_log(tmp_path, "a run", noted).looks) == 2
     log.write_bytes(before.splitlines(keepends=True)[0])
-    with pytest.raises(InvalidInput, match="looks are missing that were logged before the run went on"):
+    with pytest.raises(InvalidInput, match="looks logged before the last run are missing"):
         read_log(tmp_path, "a run", noted)
     log.unlink()
     with pytest.raises(InvalidInput, match=r"looks.jsonl is damaged \(the file is missing\)"):
@@ -215,7 +215,7 @@ def test_looks_before_the_run_went_on_cannot_be_removed(run):
     assert len(Run.open(run.path).looks) == 1
     log.write_bytes(none)
     for read in (lambda: eg.audit(Run.open(run.path)), lambda: played(plan(**SIX), run.path)):
-        with pytest.raises(InvalidInput, match="looks are missing that were logged before the run went on"):
+        with pytest.raises(InvalidInput, match="looks logged before the last run are missing"):
             read()
     assert [check.name for check in eg.verify(run.path).checks if not check.intact] == ["looks"]
 
@@ -224,7 +224,7 @@ def test_looks_that_come_while_a_run_goes_on_are_noted_at_its_end(run):
     with Store.write(run.path / FILE):
         assert Run.open(run.path).log_look("view")
     (run.path / looks.FILE).write_bytes((run.path / looks.FILE).read_bytes().splitlines(keepends=True)[0])
-    with pytest.raises(InvalidInput, match="looks are missing"):
+    with pytest.raises(InvalidInput, match="looks logged before the last run are missing"):
         assert Run.open(run.path).looks
 
 

@@ -150,8 +150,8 @@ def test_a_forged_run_does_not_have_the_digest_that_was_published(run):
     forge(run / FILE, "UPDATE models SET signals = zeroblob(length(signals)) WHERE idx = 3")
     assert eg.verify(run).intact  # its seals fit
     out = " ".join(ask("verify", run, "--digest", published, code=1).split())
-    assert f"The run is not the one that was published: its digest is {eg.verify(run).digest}." in out
-    assert "not the published one. Ask for the run that was published." in out
+    assert f"The run is not the published one: its digest is {eg.verify(run).digest}." in out
+    assert "not the published one. Ask for the published run." in out
     assert json.loads(ask("verify", run, "--json"))["digest"] == eg.verify(run).digest != published
 
 

@@ -161,9 +161,7 @@ def turn(file, at):
     file.write_bytes(raw)
 
 
-SAID = (
-    r"is damaged \(its write-ahead log is damaged, and what was written after that is lost\). Run it again: the lost "
-)
+SAID = r"is damaged \(its write-ahead log is damaged, and later writes are lost\). Run it again: the lost "
 
 
 def test_readers_say_that_models_are_lost_and_the_run_trains_them_again(planned, whole, tmp_path):

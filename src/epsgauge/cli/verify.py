@@ -24,7 +24,7 @@ def verify(
     ] = 3,
     digest: Annotated[
         str | None,
-        typer.Option(metavar="HEX", help="The digest that was published of the run: check that it is this one."),
+        typer.Option(metavar="HEX", help="Check that the run has this digest, published earlier."),
     ] = None,
     small: Small = False,
     as_json: AsJson = False,

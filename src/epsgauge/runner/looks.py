@@ -78,7 +78,7 @@ def read_log(folder: Path, identity: str, noted: Noted) -> Log:
         raise damaged(file, "its last line is not what was written")
     n, last = noted
     if seals[n : n + 1] != [last]:
-        raise damaged(file, "looks are missing that were logged before the run went on")
+        raise damaged(file, "looks logged before the last run are missing")
     return Log(looks, seals)
 
 

@@ -39,10 +39,7 @@ from epsgauge.runner.wal import has_lost, log_of
 from epsgauge.trainers.protocol import Group
 
 __all__ = ["Run", "run"]
-LOST = (
-    "The write-ahead log of the store was damaged: what was written after that was lost, and these models were trained "
-    "again."
-)
+LOST = "The write-ahead log of the store was damaged. Models written after the damage were lost and trained again."
 
 
 def run(

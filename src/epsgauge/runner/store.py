@@ -395,8 +395,9 @@ class Store:
         return self._database.checked
 
     @property
-    def identity(self) -> str:
-        return self._database.identity
+    def fingerprint(self) -> str:
+        """The one that every seal contains."""
+        return self._database.identity.partition(" ")[0]
 
     def digest(self) -> str | None:
         """SHA-256 of the run: of all rows but what is noted of looks, so that reading never changes it."""

@@ -27,7 +27,7 @@ def damaged(file: Path, how: str) -> Damaged:
     return error
 
 
-LOST_WRITES = "its write-ahead log is damaged, and what was written after that is lost"
+LOST_WRITES = "its write-ahead log is damaged, and later writes are lost"
 
 
 def lost_writes(file: Path) -> Damaged:

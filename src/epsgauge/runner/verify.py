@@ -34,7 +34,7 @@ from epsgauge.stats.checks import whole
 # What no check of one directory can see.
 UNSEEN = (
     "Seals find accidents and edits by hand, not forgery: anyone who knows how they are computed can write a false "
-    "store. Publish the digest before the audit, which nobody can forge, and check it with --digest."
+    "store. A digest published before the audit cannot be forged: check it with --digest."
 )
 UNSEEN_BY_REPLAY = (
     "Models that were not trained again could still be forged by anyone who knows how seals are computed, unless the "
@@ -153,7 +153,7 @@ def _looks(store: Store) -> str:
 
 def _plan(store: Store) -> str:
     plan, held = stored_plan(store), str(store.get("fingerprint"))
-    if fingerprint(plan, str(store.get("digest"))) != held:
+    if not fingerprint(plan, str(store.get("digest"))) == held == store.fingerprint:
         raise _Wrong("The plan is not the one that the run began with: its fingerprint differs.")
     if any(d.content.get("fingerprint", held) != held for d in store.declarations()):
         raise _Wrong("The declaration belongs to another run: its fingerprint differs.")
@@ -251,9 +251,9 @@ def _replayed(store: Store, folder: Path, plan: Plan, n: int, executor: Executor
 
 def _published(held: str | None, published: str) -> Check:
     if held == published:
-        return Check("digest", True, "The run has the digest that was published.")
-    sentence = f"The run is not the one that was published: its digest is {held}."
-    return Check("digest", False, sentence, "Ask for the run that was published.")
+        return Check("digest", True, "The run has the published digest.")
+    sentence = f"The run is not the published one: its digest is {held}."
+    return Check("digest", False, sentence, "Ask for the published run.")
 
 
 def _compare(what: str, held: Any, expected: Any) -> None:
