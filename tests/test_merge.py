@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import killing
@@ -156,3 +158,37 @@ def test_the_command_line(tmp_path):
         assert said in refused(*words, "--out", tmp_path / "d", f"--models={wrong}")
     both = refused(*words, "--out", tmp_path / "d", "--dask", "tcp://127.0.0.1:1")
     assert "only one of --dask, --ray and --workers can be given, but got --dask and --workers" in both
+
+
+PAUSES = """
+import sys, time
+from epsgauge.runner import merge as merging
+real = merging._united
+def united(*args):
+    print("writing", flush=True)
+    time.sleep(600)
+    return real(*args)
+merging._united = united
+merging.merge(sys.argv[1:3], out=sys.argv[3])
+"""
+
+
+def test_what_a_killed_merge_leaves_is_removed_by_the_next_one(parts, tmp_path):
+    """And nothing of one that still writes."""
+    out = tmp_path / "c"
+    with subprocess.Popen([sys.executable, "-c", PAUSES, *parts, out], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "writing\n"
+            left = tmp_path / f".c.merging-{child.pid}"
+            assert (left / FILE).exists()
+            merge(parts, out=tmp_path / "other")
+            assert (left / FILE).exists()
+        finally:
+            child.kill()
+    assert left.exists()
+    assert not out.exists()
+    own = tmp_path / ".own.merging-1"  # without the number of a process: not known to be ours
+    own.mkdir()
+    (own / "run.lock").touch()
+    assert merge(parts, out=out).complete
+    assert sorted(path.name for path in tmp_path.glob(".*")) == [own.name]

@@ -870,7 +870,16 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
         Viewer(tmp_path)
 
 
-def test_ctrl_c_ends_it_quietly(tmp_path):
+def break_off(client):
+    """Send the head of an upload and a part of its file, and leave."""
+    with socket.create_connection(("127.0.0.1", client.port), timeout=PATIENCE) as sender:
+        head = f"POST /api/scores?name=a.csv HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nCookie: {client.cookie}\r\n"
+        sender.sendall(f"{head}Sec-Fetch-Site: same-origin\r\nContent-Length: 1000\r\n\r\nbit,score\n1,".encode())
+
+
+@pytest.mark.parametrize("broken_off", [False, True])
+def test_ctrl_c_ends_it_quietly(tmp_path, broken_off):
+    """Also after an upload whose sender left in the middle of it."""
     code = "import sys; from epsgauge.reporting.viewer.server import serve; serve(sys.argv[1], open_browser=False)"
     command = [sys.executable, "-u", "-c", code, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as child:
@@ -878,6 +887,8 @@ def test_ctrl_c_ends_it_quietly(tmp_path):
         address = line.split()[-1]
         client = Client(int(re.search(r":(\d+)/", address)[1]))
         assert client.enter(address).status == 303
+        if broken_off:
+            break_off(client)
         assert client.get("/").status == 200
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=PATIENCE)

@@ -7,13 +7,13 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from epsgauge.declaration import Declaration
-from epsgauge.errors import InvalidInput
-from epsgauge.runner import machines
+from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.runner import lock, machines
 from epsgauge.runner.fingerprint import differences
 from epsgauge.runner.schema import ARRAYS, CHANNELS, DECLARATIONS, META, MODELS, RANKINGS, REHEARSALS, STATES, Table
 from epsgauge.runner.sealed import IDENTITY, Sealed
@@ -22,6 +22,7 @@ from epsgauge.runner.trouble import unharmed
 from epsgauge.runner.view import Run, in_force, opened, stored_plan
 
 _BUSY_SECONDS = 30
+_UNFINISHED = ".merging-"  # in the name of a folder while it is written
 Rows = Iterable[tuple[Any, ...]]
 
 
@@ -40,9 +41,12 @@ def merge(parts: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str
         read = [_Part(*both, number) for number, both in enumerate(zip(folders, stores, strict=True))]
         meta, declarations = merged_entries(read), merged_declarations(read)
         looks = sorted((look for part in read for look in part.store.looks()), key=lambda look: str(look["time"]))
-        spare = target.with_name(f".{target.name}.merging-{os.getpid()}")
+        _sweep(target.parent)
+        spare = target.with_name(f".{target.name}{_UNFINISHED}{os.getpid()}")
         try:
             spare.mkdir(parents=True)
+            with suppress(EpsgaugeError):  # without locks, nothing sweeps it
+                stack.enter_context(lock.hold(spare))
             _write(spare / FILE, read, meta, declarations, looks)
             spare.rename(target)
         except OSError as error:
@@ -50,6 +54,16 @@ def merge(parts: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str
         finally:
             shutil.rmtree(spare, ignore_errors=True)
     return Run.open(target)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what merges that were killed left in a folder: they wrote their number into a lock that nothing holds."""
+    for spare in folder.glob(f".*{_UNFINISHED}*"):
+        with suppress(OSError):
+            file = spare / lock.FILE
+            began = not spare.is_symlink() and file.is_file() and file.read_text(encoding="utf-8", errors="replace")
+            if began and lock.holder(spare) is None:
+                shutil.rmtree(spare, ignore_errors=True)
 
 
 class _Part:

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
@@ -139,6 +139,8 @@ class Pages:
                 held = self.show.held.of(session, query["held"])
         except EpsgaugeError as error:
             return _sentence(request, str(error), 400)
+        except ClientDisconnect:  # in the middle of its file: nobody reads the answer
+            return Response(status_code=400)
         try:
             found = await run_in_threadpool(self.show.scores, held.raw, held.name, query)
             return Json({**found, "held": held.key})
