@@ -127,7 +127,7 @@ def test_errors_are_of_one_command(tmp_path):
     said = refused("scores", path)
     assert "must have a column bit, but has: column0, column1" in said
     assert len(said) <= plain.SENTENCE + 1
-    path.write_text(f"bit,{CLIPBOARD}{TURNED}score\n1,2\n")
+    path.write_text(f"bit,{CLIPBOARD}{TURNED}score\n1,2\n", encoding="utf-8")
     assert not ACTS.search(refused("scores", path))
 
 

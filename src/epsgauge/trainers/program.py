@@ -121,7 +121,8 @@ class Program:
 def _started(arguments: list[str], environment: dict[str, str], output: IO[bytes]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            arguments,
+            # as a plan has them: in an old locale Python would refuse letters beyond ASCII
+            [argument.encode("utf-8", "surrogateescape") for argument in arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

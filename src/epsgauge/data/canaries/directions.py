@@ -34,4 +34,5 @@ def least_used(view: View) -> NDArray[np.float64]:
 
 def _turned(direction: NDArray[np.float64]) -> NDArray[np.float64]:
     """With a positive largest part, the first of those that differ by rounding only: LAPACK may give either sign."""
-    return np.asarray(direction * np.sign(direction[np.argmax(np.abs(direction).round(6))]))
+    out: NDArray[np.float64] = direction * np.sign(direction[np.argmax(np.abs(direction).round(6))])
+    return out
