@@ -126,7 +126,7 @@ def _stopped(kind: str, folder: Path) -> Count:
     told, last = _driven(kind, out, parts, lambda cluster: None, count)
     if last != "complete" and not count.hung:
         count.bad("traceback", f"the run did not go on: {last}")
-    if not count.hung and [failure.index for failure in eg.Run.open(out).failed] != [STOPPED]:
+    if last == "complete" and [failure.index for failure in eg.Run.open(out).failed] != [STOPPED]:
         count.bad("wrong", f"failed are {[failure.index for failure in eg.Run.open(out).failed]}, not [{STOPPED}]")
     _check_store(out, told, count)
     return count
@@ -136,13 +136,14 @@ def _driven(
     kind: str, out: Path, parts: dict[str, Any], harm: Callable[[Any], None], count: Count
 ) -> tuple[list[int], str]:
     """The models that a run on such a cluster has told of, and its last line; after the first ones comes the harm."""
-    with _cluster(kind, out) as cluster:
+    errors = out.with_name(f"{out.name}.txt")
+    with _cluster(kind, out) as cluster, errors.open("w") as stderr:
         words = [sys.executable, "-c", DRIVER, kind, getattr(cluster, "address", ""), str(out), json.dumps(parts)]
         path = os.pathsep.join([str(PIPELINES), *filter(None, [os.environ.get("PYTHONPATH")])])
         driver = subprocess.Popen(
             words,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=stderr,
             text=True,
             env={**os.environ, "PYTHONPATH": path},
         )
@@ -160,7 +161,7 @@ def _driven(
             if driver.wait() == -signal.SIGKILL:
                 count.bad("hung", f"nothing more after model {len(told)}")
             elif driver.returncode:
-                count.bad("traceback", f"the process ended with {driver.returncode}")
+                count.bad("traceback", f"the process ended with {driver.returncode}: {errors.read_text()[-500:]}")
         finally:
             signal.alarm(0)
             signal.signal(signal.SIGALRM, before)
@@ -178,6 +179,8 @@ def _cluster(kind: str, out: Path) -> Any:
 
 def _check_store(out: Path, told: list[int], count: Count) -> None:
     """All models that were told of are there, and those that are done are those of a run that was left in peace."""
+    if not told:  # it hung before its first model, which is counted
+        return
     held = {row[0]: row for row in killing.rows(out)}
     if missing := set(told) - set(held):
         count.bad("lost", f"models {sorted(missing)}")
