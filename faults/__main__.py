@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from faults import commands, directories, edits, kills, readers, stores, strangers
+from faults import broken_off, commands, directories, edits, expanding, kills, readers, stores, strangers
 from faults.count import Count
 
 HARMS = ("lost", "wrong", "hung", "traceback")
@@ -43,6 +43,8 @@ def main() -> int:
             lambda: commands.campaign(n, seed, scratch, run),
             lambda: directories.campaign(run, named, scratch),
             lambda: strangers.campaign(scratch),
+            lambda: expanding.campaign(scratch),
+            lambda: broken_off.campaign(n, seed, scratch),
             lambda: edits.campaign(seed, scratch),
             lambda: kills.campaign(args.kills, seed, scratch),
         )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from faults import commands, directories, readers, stores
+from faults import broken_off, commands, directories, expanding, readers, stores
 from faults.count import Count
 
 
@@ -36,6 +36,17 @@ def test_hostile_directories(tmp_path, monkeypatch):
     hostile, shown = directories.campaign(run, named, tmp_path)
     check([hostile], 3, refused=2)
     check([shown], 1)
+
+
+def test_files_that_expand(tmp_path, monkeypatch):
+    """Those that take a second: a stream, a header, and counts."""
+    few = ("counts", "a stream of runs", "a header of a tool")
+    monkeypatch.setattr(expanding, "CASES", {what: expanding.CASES[what] for what in few})
+    check(expanding.campaign(tmp_path), 3, refused=3)
+
+
+def test_what_breaks_off(tmp_path):
+    check(broken_off.campaign(3, 0, tmp_path), 3)
 
 
 @pytest.mark.parametrize(
