@@ -17,7 +17,19 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from faults import clusters, commands, directories, edits, forgeries, kills, readers, stores, strangers
+from faults import (
+    broken_off,
+    clusters,
+    commands,
+    directories,
+    edits,
+    expanding,
+    forgeries,
+    kills,
+    readers,
+    stores,
+    strangers,
+)
 from faults.count import Count
 
 HARMS = ("lost", "wrong", "hung", "traceback")
@@ -45,6 +57,8 @@ def main() -> int:
             "commands": lambda: commands.campaign(n, seed, scratch, run),
             "directories": lambda: directories.campaign(run, named, scratch),
             "strangers": lambda: strangers.campaign(scratch),
+            "expanding": lambda: expanding.campaign(scratch),
+            "broken off": lambda: broken_off.campaign(n, seed, scratch),
             "edits": lambda: edits.campaign(seed, scratch),
             "kills": lambda: kills.campaign(args.kills, seed, scratch),
             "clusters": lambda: clusters.campaign(scratch),

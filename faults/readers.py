@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import epsgauge as eg
 from epsgauge.auditing.beforehand import declaration_of
 from epsgauge.data.idx import read_idx
+from epsgauge.scores.importers.source import Source
 from epsgauge.trainers.exchange import read_losses
 from faults.count import Count
 from faults.stores import BYTES
@@ -55,11 +57,42 @@ def losses_file(path: Path) -> None:
     path.write_text("".join(f"{loss!r}\n" for loss in np.random.default_rng(0).normal(size=N).tolist()))
 
 
+def of_tool(tool: str) -> Callable[[Path], object]:
+    return partial(eg.import_scores, tool=tool, adjacency="add-remove", models="one")
+
+
+def stream_file(path: Path) -> None:
+    import pyarrow as pa
+
+    batch = pa.record_batch([scores().score], names=["score"])
+    with pa.ipc.new_stream(str(path), batch.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as out:
+        out.write_batch(batch)
+
+
+def json_file(path: Path, **names: str) -> None:
+    """Names of the tool -> columns of the table."""
+    path.write_text(json.dumps({name: getattr(scores(), column).tolist() for name, column in names.items()}))
+
+
+def guesses_file(path: Path) -> None:
+    """A result of Privacy Meter 1.0.1, with a list for each threshold."""
+    held = scores()
+    lists = [(held.score > threshold).astype(int).tolist() for threshold in (-1, 0, 1)]
+    path.write_text(json.dumps({"true_labels": held.bit.tolist(), "predicted_labels": lists}))
+
+
 # file name -> how it is made and how it is read
 READERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = {
     "scores.csv": (lambda path: scores().write(path), eg.Scores.read),
     "scores.npz": (lambda path: scores().write(path), eg.Scores.read),
     "scores.parquet": (lambda path: scores().write(path), eg.Scores.read),
+    "scores.arrow": (stream_file, lambda path: Source(path.parent, "").dataset("score")),
+    "leakpro.json": (partial(json_file, signal_values="score", true_labels="bit"), of_tool("leakpro")),
+    "guesses.json": (guesses_file, of_tool("privacy-meter")),
+    "attack_result_0.npz": (
+        lambda path: np.savez(path, scores=scores().score, memberships=scores().bit),
+        of_tool("privacy-meter"),
+    ),
     "plan.toml": (lambda path: path.write_text(PLAN), eg.Plan.read),
     "declared.json": (
         lambda path: eg.declare(path, adjacency="substitute", delta=1e-6),

@@ -6,9 +6,13 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
+import pytest
 import yaml
+
+from epsgauge.runner.probed import TRAININGS
 
 ROOT = Path(__file__).parent.parent
 PLAN = """name = "ci"
@@ -39,10 +43,10 @@ n_models = 300
 """
 
 
-def steps_of_action():
+def steps_of_action(**given):
     """Name, script and variables of each step with a script; installation is what the tests have already."""
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    inputs = {name: str(value.get("default", "plan.toml")) for name, value in action["inputs"].items()}
+    inputs = {name: str(value.get("default", "plan.toml")) for name, value in action["inputs"].items()} | given
     for step in action["runs"]["steps"]:
         if "run" in step and step["name"] != "Install":
             env = {
@@ -55,25 +59,32 @@ def steps_of_pipeline():
     job = yaml.safe_load((ROOT / "examples/ci/gitlab-ci.yml").read_text(encoding="utf-8"))["privacy audit"]
     for script in job["script"]:
         if "pip install" not in script:
-            yield script, script, {name: str(value) for name, value in job["variables"].items()}
+            command = next((word for word in ("check", "run", "report", "card", "audit") if word in script.split()), "")
+            yield command, script, {name: str(value) for name, value in job["variables"].items()}
 
 
 def performed(steps, folder):
     """Run steps as a runner does, until one fails; its name and exit code."""
     bin_ = str(Path(sys.executable).parent)
     files = {"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")}
+    files |= {"PYTHONPATH": str(ROOT), "STEP": ""}  # the zoo is there
     for name, script, env in steps:
-        environment = {**os.environ, **files, **env, "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"}
-        done = subprocess.run(
-            ["bash", "-e", "-c", script], cwd=folder, env=environment, capture_output=True, encoding="utf-8"
-        )
+        environment = {**os.environ, **files, **env, "STEP": name, "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"}
+        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+        done = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
         if done.returncode:
             return name, done.returncode
     return None, 0
 
 
+def planned(folder, *, claimed=2.0, small="n_models = 300", old="", new=""):
+    text = PLAN.format(claimed=claimed).replace("n_models = 300", small)
+    assert old in text
+    (folder / "plan.toml").write_text(text.replace(old, new), encoding="utf-8")
+
+
 def test_the_action_fails_where_the_claim_does_not_hold_and_keeps_the_report(tmp_path):
-    (tmp_path / "plan.toml").write_text(PLAN.format(claimed=0.5), encoding="utf-8")
+    planned(tmp_path, claimed=0.5)
     assert performed(steps_of_action(), tmp_path) == ("Judge", 1)
     assert (tmp_path / "output").read_text(encoding="utf-8") == "verdict=violation\n"
     assert "# Privacy audit: ci" in (tmp_path / "summary").read_text(encoding="utf-8")
@@ -82,11 +93,95 @@ def test_the_action_fails_where_the_claim_does_not_hold_and_keeps_the_report(tmp
 
 
 def test_the_pipeline_passes_a_claim_that_holds(tmp_path):
-    (tmp_path / "plan.toml").write_text(PLAN.format(claimed=2.0), encoding="utf-8")
+    planned(tmp_path)
     assert performed(steps_of_pipeline(), tmp_path) == (None, 0)
     found = json.loads((tmp_path / "privacy-audit" / "audit.json").read_text(encoding="utf-8"))
     assert (found["verdict"]["kind"], found["models"]["done"]) == ("not refuted", 300)
     assert (tmp_path / "privacy-audit" / "report.html").exists()
+
+
+FAILS = """from epsgauge.trainers.mechanism import RandomisedResponseTrainer
+
+class Fails(RandomisedResponseTrainer):
+    def train(self, data, *, seed, size=None):
+        if seed % 7 == 0:
+            raise RuntimeError("this model fails")
+        return super().train(data, seed=seed, size=size)
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "given", "action", "pipeline"),
+    [
+        ({"claimed": 0.5}, {}, ("Judge", 1), ("audit", 1)),
+        ({"small": "n_model = 300"}, {}, ("Check", 2), ("check", 2)),
+        ({}, {"small": "True"}, ("Check", 2), None),
+        ({}, {"fail-on": "leaks"}, ("Judge", 2), None),
+        ({"small": "n_models = 2"}, {}, ("Judge", 2), ("report", 2)),  # too few to choose a rule
+        ({"old": 'use = "randomised-response"', "new": 'use = "fails:Fails"'}, {}, ("Train", 3), ("run", 3)),
+        ({"claimed": 20.0}, {}, ("Judge", 4), ("audit", 4)),
+    ],
+)
+def test_exit_codes_come_through(tmp_path, changes, given, action, pipeline):
+    for name, steps, expected in (("a", steps_of_action(**given), action), ("p", steps_of_pipeline(), pipeline)):
+        if expected is not None:
+            folder = tmp_path / name
+            folder.mkdir()
+            (folder / "fails.py").write_text(FAILS)
+            planned(folder, **changes)
+            assert performed(steps, folder) == expected
+
+
+LOGGED = """import os
+from dataclasses import dataclass
+from zoo import network
+
+data = network.data
+
+@dataclass(frozen=True)
+class Logged(network.Correct):
+    def train(self, data, *, seed, size=None, watch=None):
+        kind = "model" if watch is None else "watched"
+        with open(os.environ["TRAININGS"], "a") as log:
+            log.write(f"{os.environ['STEP']} {self.epochs} {kind}\\n")
+        return super().train(data, seed=seed, size=size, watch=watch)
+"""
+OF_MODELS = """name = "ci"
+n_models = 1000
+data = "logged:data"
+
+[trainer]
+use = "logged:Logged"
+epochs = 400
+
+[game]
+train_size = 200
+reference_size = 19
+challenge = "average"
+control_models = 0
+
+[small]
+n_models = 40
+trainer = { epochs = 1 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "check", "train"), [(steps_of_action, "Check", "Train"), (steps_of_pipeline, "check", "run")]
+)
+def test_the_small_model_alone_is_trained_three_times_probed_once_and_played(
+    tmp_path, monkeypatch, steps, check, train
+):
+    (tmp_path / "plan.toml").write_text(OF_MODELS, encoding="utf-8")
+    (tmp_path / "logged.py").write_text(LOGGED, encoding="utf-8")
+    monkeypatch.setenv("TRAININGS", str(tmp_path / "log"))
+    assert performed(steps(), tmp_path)[1] == 4  # so few models cannot refute anything
+    done = Counter(tuple(line.split()) for line in (tmp_path / "log").read_text().splitlines())
+    watched = done.pop((train, "1", "watched"))
+    assert done == {(check, "1", "model"): 3, (train, "1", "model"): 40}
+    assert 0 < watched < TRAININGS  # of one probe, and not of two
+    found = json.loads((tmp_path / "privacy-audit" / "audit.json").read_text())
+    assert found["probe"]["findings"]
 
 
 def test_the_workflow_gives_inputs_that_the_action_has():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from faults import clusters, commands, directories, forgeries, readers, stores
+from faults import broken_off, clusters, commands, directories, expanding, forgeries, readers, stores
 from faults.count import Count
 
 
@@ -50,6 +50,17 @@ def test_clusters_without_a_head_and_workers_that_are_stopped(tmp_path):
     counts = clusters.campaign(tmp_path)
     check(counts, 1)
     assert all(count.refused == 1 for count in counts if "stopped (" not in count.fault)
+
+
+def test_files_that_expand(tmp_path, monkeypatch):
+    """Those that take a second: a stream, a header, and counts."""
+    few = ("counts", "a stream of runs", "a header of a tool")
+    monkeypatch.setattr(expanding, "CASES", {what: expanding.CASES[what] for what in few})
+    check(expanding.campaign(tmp_path), 3, refused=3)
+
+
+def test_what_breaks_off(tmp_path):
+    check(broken_off.campaign(3, 0, tmp_path), 3)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,9 @@ def run(
     control: Annotated[
         bool, typer.Option("--control", help="Train without noise, to see whether the attack finds anything at all.")
     ] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Begin with a probe, also in a short run, unless the plan forbids it.")
+    ] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train failed models again.")] = False,
     accept_changed_code: Annotated[
         bool, typer.Option("--accept-changed-code", help="Continue even if your code has changed.")
@@ -65,6 +68,8 @@ def run(
     plan = Plan.read(plan_file, small=small)
     if control:
         plan = plan.changed(control=True)
+    if probe and plan.probe is None:
+        plan = plan.changed(probe=True)
     try:
         done = watched(
             plan,
