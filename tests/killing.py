@@ -17,7 +17,7 @@ from typing import Any
 
 from patience import until
 
-from epsgauge.runner.schema import TABLES
+from epsgauge.runner.schema import LOOKS, TABLES
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
 from epsgauge.runner.wal import has_lost, log_of
@@ -150,14 +150,15 @@ def rows(out: Path) -> list[tuple[object, ...]]:
 
 
 TIMES = {"seconds", "finished", "time"}
-SESSIONS = ("sessions",)  # entries of `meta` that say when and by which process a run was made
+# entries of `meta` that say when, where and by which process a run was made, and what is random in its seals
+SESSIONS = ("sessions", "identity", "machines")
 
 
 def tables(out: Path) -> dict[str, list[tuple[object, ...]]]:
     """Every row of every table, without times and what follows from them: seals, and entries about sessions."""
     found = {}
     with closing(sqlite3.connect(out / FILE)) as connection:
-        for table in TABLES:
+        for table in (table for table in TABLES if table is not LOOKS):
             columns = [name for name in table.columns if name not in TIMES]
             rows = connection.execute(f"SELECT {', '.join(columns)} FROM {table.name} ORDER BY 1").fetchall()
             found[table.name] = [row for row in rows if row[0] not in SESSIONS]

@@ -193,7 +193,8 @@ def unpacked(payload, folder):
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_machine_uses_the_plans_folder_where_it_has_it_and_else_a_copy(tmp_path, there):
+def test_a_machine_uses_the_plans_folder_where_it_has_it_and_else_a_copy(tmp_path, there, monkeypatch):
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(PIPELINES)])  # of other tests
     home = tmp_path / "home"
     home.mkdir()
     for name in ("fast.py", "several_ways.py"):

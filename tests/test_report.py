@@ -472,7 +472,7 @@ def test_report_has_the_options_of_audit():
     def options(command):
         return set(inspect.signature(command).parameters)
 
-    gate = {"fail_above", "fail_on", "count_estimates", "allow_inconclusive", "curve", "explain", "as_json"}
+    gate = {"fail_above", "fail_on", "count_estimates", "allow_inconclusive", "curve", "explain", "as_json", "unsealed"}
     assert (
         options(report_command.report) - {"out", "format", "probe", "groups", "coins"}
         == options(audit_command.audit) - gate

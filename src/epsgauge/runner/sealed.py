@@ -197,7 +197,7 @@ class Sealed:
     def _sums(self) -> dict[str, tuple[int, int]]:
         """All of them, each held against its seal."""
         held = {row[0]: row[1:] for row in self.query("SELECT part, n, total, seal FROM sums")}
-        if sorted(held) != sorted(PARTS) or not all(isinstance(total, bytes) for _, total, _ in held.values()):
+        if set(held) != set(PARTS) or not all(isinstance(total, bytes) for _, total, _ in held.values()):
             raise damaged(self.file, "its sums cannot be read")
         found, before = {}, b""
         for part in PARTS:
