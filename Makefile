@@ -41,7 +41,7 @@ long: $(VENV)/installed
 portable: $(VENV)/installed
 	$(BIN)/python tools/portable.py
 
-# The core's tests with the lowest versions that pyproject.toml allows, in build/lowest
+# The tests of the core and of light extras with the lowest versions that pyproject.toml allows, in build/lowest
 lowest: $(VENV)/installed
 	$(BIN)/python tools/lowest.py
 
@@ -112,6 +112,7 @@ proofs: $(VENV)/installed
 	$(BIN)/python tools/enumerate_exact.py
 	$(BIN)/python tools/monitoring.py --runs 1000
 	$(BIN)/python tools/clusters.py --runs 400
+	$(BIN)/python tools/false_guarantees.py
 
 # Broken pipelines and their repaired twins: by the probe alone, by adversaries of growing power, and bugs that were
 # shipped, on the wheels that have them (build/zoo/). Up to an hour on two busy cores

@@ -71,7 +71,7 @@ def told(of: Candidate | str, n_models: int, seed: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         run = eg.run(plan, out=Path(folder) / "run", executor=InProcess())
         loss, bits = run.signals()["loss"], run.signals().bits
-        return effect(loss[..., 0] - loss[..., 1], bits), eg.audit(run).verdict.bound
+        return effect(loss[..., 0] - loss[..., 1], bits), eg.audit(run).verdict.bound.value
 
 
 def main() -> None:

@@ -78,8 +78,8 @@ def simulated(runs: int, seed: int) -> None:
     for _ in range(runs):
         scores = table(rng)
         found = eg.cohorts(scores, **settings)
-        bounds = [cohort.audit.gauge.bound for cohort in found.cohorts]
-        alone = [eg.audit(scores[scores.group == str(i)], **settings).gauge.bound for i in range(len(EPS))]
+        bounds = [cohort.audit.verdict.bound.value for cohort in found.cohorts]
+        alone = [eg.audit(scores[scores.group == str(i)], **settings).verdict.bound.value for i in range(len(EPS))]
         true = [(np.exp(eps) - 1) / (np.exp(eps) + 1) for eps in EPS]
         wrong["divided"] += any(bound > eps for bound, eps in zip(bounds, EPS, strict=True))
         wrong["each at its own level"] += any(bound > eps for bound, eps in zip(alone, EPS, strict=True))

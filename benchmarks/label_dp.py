@@ -80,7 +80,7 @@ def row(name: str, trainer: dict[str, Any], n_models: int, pairs: int) -> str:
     low, high = authors(*sides)
     bayes = audit["bayes"]
     return (
-        f"| {name} | {audit.claim.eps:.2f} | ≥ {audit.verdict.bound:.2f} ({audit.verdict.promise}) "
+        f"| {name} | {audit.claim.eps:.2f} | ≥ {audit.verdict.bound.value:.2f} ({audit.verdict.promise}) "
         f"| [{bayes.low:.2f}, {bayes.high:.2f}] ({bayes.promise}) | [{low:.2f}, {high:.2f}] |"
     )
 

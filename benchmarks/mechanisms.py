@@ -146,7 +146,7 @@ def fixed(row: Row, samples: int, level: float) -> tuple[str, ...]:
         row.name,
         f"μ {claim.mu:.3f}" if by_mu else point,
         "" if row.true is None or row.curve else "∞" if math.isinf(row.true) else f"{row.true:.3g}",
-        f"μ {found.verdict.mu:.3f}" if by_mu else f"{found.verdict.bound:.3f}",
+        f"μ {found.verdict.conditional_bound.mu:.3f}" if by_mu else f"{found.verdict.bound.value:.3f}",
         found.verdict.kind + alarm,
         found.sampled.region,
         f"{n:,}",

@@ -47,7 +47,7 @@ def drawn(n: int) -> tuple[Floats, Floats]:
 
 def jobs(n: int) -> Jobs:
     ins, outs = drawn(n)
-    scores = Scores.from_in_out(ins, outs, adjacency="add-remove")
+    scores = Scores.from_in_out(ins, outs, adjacency="add-remove", models="independent")
     several = Scores(np.arange(n) // M, np.arange(n) % M, scores.bit, scores.score, "add-remove")
     rules: dict[str, dict[str, Any]] = {
         "split": {},

@@ -171,7 +171,7 @@ def measured(row: Row, samples: int) -> Iterator[tuple[str, ...]]:
             sees,
             f"{CLAIMED:.3f}",
             f"{row.noise:.3f}",
-            *(f"{one.verdict.mu:.3f}" for one in found),
+            *(f"{one.verdict.conditional_bound.mu:.3f}" for one in found),
             f"{float(posterior.median()):.3f} [{ends.low:.3f}, {ends.high:.3f}]",
             found[1].verdict.kind,
             f"{n}",
@@ -213,7 +213,7 @@ def broken(only: str) -> Iterator[tuple[str, ...]]:
         found = eg.audit(game, claimed_eps=EPS, claimed_delta=DELTA, verdict_level=level)
         took = time.process_time() - begun
         claim, v, s = f"ε {EPS:g}, δ {DELTA:g}", found.verdict, found.sampled
-        yield name, claim, f"{v.bound:.2f}", v.kind, v.promise, s.region, f"{s.drawn}", f"{took:.0f}"
+        yield name, claim, f"{v.bound.value:.2f}", v.kind, v.promise, s.region, f"{s.drawn}", f"{took:.0f}"
 
 
 HEAD = ("generator", "seen", "μ claimed", "noise", "μ ≥, 99 %", "μ ≥, 1 − 1e-4", "estimate, 90 %", "verdict")

@@ -196,7 +196,7 @@ def _rows(setting: str, plan: Plan, methods: tuple[str, ...], work: Work, **aske
         for method in methods:
             found = audit(played, verdict_method=method, verdict_level=LEVEL, **asked)
             ideal = ideals(privacy, adjacency, n, method, work.runs, given=plan.audit.rule == "given")
-            yield Row(name, n, method, eps, ideal, Shown(found.verdict.bound, _apart(found.judged)))
+            yield Row(name, n, method, eps, ideal, Shown(found.verdict.bound.value, _apart(found.judged)))
 
 
 @cache

@@ -14,7 +14,7 @@ import numpy as np
 
 from epsgauge.bounds.classed import classed
 from epsgauge.bounds.gaussian import ranked_mu
-from epsgauge.bounds.guesses import Guesses, surest
+from epsgauge.bounds.guesses import Guesses, surest_right
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.ranked import Ranked
 from epsgauge.bounds.shapes import places
@@ -53,8 +53,7 @@ def trained(n, mu, seed):
 
 def ranked(bits, scores):
     """Whether each guess by the middle of the scores is wrong, from the surest on."""
-    order, said = surest(places(scores), bits, 0.0, "both")
-    return said != bits[order]
+    return np.diff(surest_right(places(scores), bits, threshold=0.0)) == 0
 
 
 def bounds_of(bits, scores):

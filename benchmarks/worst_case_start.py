@@ -164,7 +164,7 @@ def bound(bits: Ints, scores: Floats) -> float:
         claimed_mu=MU,
         claimed_adjacency="add-remove",
     )
-    return found.verdict.bound
+    return found.verdict.bound.value
 
 
 def apart(bits: Ints, scores: Floats) -> float:

@@ -66,9 +66,10 @@ def campaign(scratch: Path) -> list[Count]:
             found.append(_headless("dask", f"a Dask scheduler that is {name}", _schedulers, number, folder))
         found.append(_stopped("dask", folder))
     if find_spec("ray"):
-        for name, program in (("raylet", b"raylet/raylet"), ("head", b"gcs_server")):
-            victims = _programs(program)
-            found.append(_headless("ray", f"a Ray {name} that is killed", victims, signal.SIGKILL, folder))
+        raylet, head = _programs(b"raylet/raylet"), _programs(b"gcs_server")
+        found.append(_headless("ray", "a Ray raylet that is killed", raylet, signal.SIGKILL, folder))
+        for name, number in (("killed", signal.SIGKILL), ("stopped", signal.SIGSTOP)):
+            found.append(_headless("ray", f"a Ray head that is {name}", head, number, folder))
         found.append(_stopped("ray", folder))
     return found
 

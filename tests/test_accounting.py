@@ -6,6 +6,7 @@ from enum import Enum
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 from scipy.optimize import brentq
 
 from epsgauge.errors import InvalidInput, MissingExtra
@@ -29,7 +30,7 @@ def one_step(rate, noise, first, second, delta=DELTA):
     p, q = mixture(x, rate, noise, first), mixture(x, rate, noise, second)
 
     def excess(eps):
-        return np.trapezoid(np.maximum(0.0, p - math.exp(eps) * q), x) - delta
+        return trapezoid(np.maximum(0.0, p - math.exp(eps) * q), x) - delta
 
     return brentq(excess, 0.0, 60.0, xtol=1e-9) if excess(0.0) > 0 else 0.0
 

@@ -57,17 +57,17 @@ REFUSED = {
     ),
     "bits": (lambda: table([0, 3], [1, 2]), {}, "bit must be 0 or 1, but got 3 at index 1."),
     "ids": (
-        lambda: eg.Scores.joined({"a": 1.0}, {"b": 1}, adjacency="substitute"),
+        lambda: eg.Scores.joined({"a": 1.0}, {"b": 1}, adjacency="substitute", models="independent"),
         {},
         "1 of 1 are missing, the first is 'a'. Give both sides the same ids.",
     ),
     "joined NaN": (
-        lambda: eg.Scores.joined({"a": np.nan}, {"a": 1}, adjacency="substitute"),
+        lambda: eg.Scores.joined({"a": np.nan}, {"a": 1}, adjacency="substitute", models="independent"),
         {},
         "scores must not be NaN, but got nan at index 0.",
     ),
     "joined infinite": (
-        lambda: eg.Scores.joined({"a": np.inf}, {"a": 1}, adjacency="substitute"),
+        lambda: eg.Scores.joined({"a": np.inf}, {"a": 1}, adjacency="substitute", models="independent"),
         {},
         "score must be finite, but row 0",
     ),
@@ -101,8 +101,10 @@ EDGES = {
     "Scores, score": lambda value: table([0, 1], value),
     "Scores, bit": lambda value: table(value, [1.0, 2.0]),
     "Scores, model": lambda value: eg.Scores(value, [0, 1], [0, 1], [1.0, 2.0], "substitute"),
-    "ins": lambda value: eg.Scores.from_in_out(value, [1.0], adjacency="substitute"),
-    "joined": lambda value: eg.Scores.joined((["a", "b"], value), {"a": 0, "b": 1}, adjacency="substitute"),
+    "ins": lambda value: eg.Scores.from_in_out(value, [1.0], adjacency="substitute", models="independent"),
+    "joined": lambda value: eg.Scores.joined(
+        (["a", "b"], value), {"a": 0, "b": 1}, adjacency="substitute", models="independent"
+    ),
     "counts": lambda value: eg.Tally(tp=value, tn=1, fp=1, fn=1),
     "guesses": lambda value: eg.Tally.from_guesses([0, 1], value),
     "delta": lambda value: eg.estimate(eg.Tally(tp=9, tn=9, fp=1, fn=1), delta=value),
@@ -171,7 +173,7 @@ def test_a_valid_wide_answer(name):
     found = audit(scores, **settings)
     guaranteed = [row for row in found.rows if row.method == "clopper-pearson"]
     assert [row.low for row in guaranteed] == [0.0]
-    assert found.lower_bound == 0.0
+    assert found.verdict.bound.value == 0.0
     assert found.verdict.kind == "no claim"
 
 
@@ -212,7 +214,7 @@ def test_the_command_says_so(name, tmp_path):
     ],
 )
 def test_the_command_gives_a_wide_answer(lines, options, tmp_path):
-    assert json.loads(ask(*command(tmp_path, lines, *options, "--json")))["lower_bound"] == 0
+    assert json.loads(ask(*command(tmp_path, lines, *options, "--json")))["verdict"]["bound"]["value"] == 0
 
 
 def archive(**arrays):

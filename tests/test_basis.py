@@ -9,10 +9,10 @@ from tiny_runs import evidence_of_tally
 
 import epsgauge as eg
 from epsgauge.auditing.adversary import Adversary
-from epsgauge.auditing.basis import Basis, basis_of
+from epsgauge.auditing.basis import TESTED, Basis, basis_of
 from epsgauge.auditing.claim import Claim, NoClaim
 from epsgauge.auditing.gate import gate
-from epsgauge.auditing.verdict import verdict
+from epsgauge.auditing.verdict import Judge, verdict
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.mechanisms.privacy import DPSGD
@@ -90,8 +90,8 @@ def test_of_other_mechanisms_nothing_is_probed(privacy):
 
 
 def ruled(tally, about, basis):
-    by = {"method": METHODS["clopper-pearson"], "adversary": WHO, "basis": basis}
-    return verdict(about, evidence_of_tally(tally, (0, 0)), level=0.99, delta=1e-5, promise="guaranteed", **by)
+    by = {"judge": Judge(METHODS["clopper-pearson"], "guaranteed"), "several": False, "adversary": WHO, "basis": basis}
+    return verdict(about, evidence_of_tally(tally, (0, 0)), level=0.99, delta=1e-5, **by)
 
 
 WEAK, STRONG = Tally(tp=260, fn=240, tn=260, fp=240), Tally(tp=499, fn=1, tn=499, fp=1)
@@ -100,9 +100,9 @@ WEAK, STRONG = Tally(tp=260, fn=240, tn=260, fp=240), Tally(tp=499, fn=1, tn=499
 def test_a_claim_without_its_basis_is_unsupported_whatever_the_attack_sees():
     found = ruled(WEAK, claim(), basis_of(claim(), TRAINED, probed(HALF)))
     assert found.kind == "unsupported"
-    assert found.sentence.startswith("Unsupported: the training is not what the accountant's claim ε = 10.5 at δ = ")
+    assert found.sentence.startswith("Unsupported: the training is not what the accountant's claim ε = 10.6 at δ = ")
     assert "Noise: The noise is at most 0.5" in found.sentence
-    assert "which is not above it, with attack loss" in found.sentence
+    assert "The adversary: attack loss" in found.sentence
     assert "does not hold" not in found.sentence
 
 
@@ -113,10 +113,21 @@ def test_a_guaranteed_violation_stays_one_and_says_what_the_probe_found():
     assert "Noise: The noise is at most 0.5" in found.sentence
 
 
-def test_a_basis_that_holds_changes_nothing():
+def test_a_probe_that_tested_little_changes_nothing():
     with_probe = ruled(WEAK, claim(), basis_of(claim(), TRAINED, probed()))
-    assert with_probe.kind == "underpowered"
+    assert with_probe.kind == "cannot decide"
     assert with_probe.sentence == ruled(WEAK, claim(), None).sentence
+
+
+def test_a_probe_that_tested_all_could_have_refuted_the_claim():
+    """A blind attack with a clean probe has found no objection, and says that the attack added nothing."""
+    clean = probed(*(Finding(name, "consistent", "As accounted.") for name in TESTED))
+    found = ruled(WEAK, claim(), basis_of(claim(), TRAINED, clean))
+    assert found.kind == "no objection"
+    assert "The game adds nothing to the probe: a game of this size" in found.sentence
+    for name in TESTED:  # and one that did not test everything has not
+        some = probed(*(Finding(each, "consistent", "As accounted.") for each in TESTED - {name}))
+        assert ruled(WEAK, claim(), basis_of(claim(), TRAINED, some)).kind == "cannot decide"
 
 
 def test_without_a_claim_there_is_nothing_to_support():
@@ -201,7 +212,7 @@ def test_a_resumed_run_is_not_probed_again(broken):
 
 def test_the_probe_changes_no_signal(broken, tmp_path):
     without = run(plan(probe=False), out=tmp_path / "run", executor=InProcess())
-    assert without.probe == Unprobed("the plan has probe = false.")
+    assert without.probe == Unprobed("the run was asked for none (probe = false).")
     one, other = without.signals(), Run.open(broken[0]).signals()
     assert one["loss"].tobytes() == other["loss"][: len(one["loss"])].tobytes()
 

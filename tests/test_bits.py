@@ -50,7 +50,7 @@ def test_bits_that_are_no_coins_refute_nothing_more_often_than_the_level_says():
     assert ruled.count((True, "guaranteed")) <= 0.01 * len(ruled)
     assert ruled.count((True, "estimate")) > 0.05 * len(ruled)  # which were called guaranteed
     whole = eg.audit(scores, claimed_eps=0.0, **GIVEN, **CLAIM)
-    assert (whole.verdict.promise, whole.verdict.bound > 0) == (kept.promise, ruled[-1][0])
+    assert (whole.verdict.promise, whole.verdict.bound.value > 0) == (kept.promise, ruled[-1][0])
 
 
 def test_bits_that_were_dealt_within_one_model_are_estimates():
@@ -78,7 +78,7 @@ def test_one_pair_of_each_model_shows_too_much_where_bits_were_dealt():
     bits = np.stack([first, 1 - first], axis=1).ravel()
     for said in ("coins", "dealt", "unknown"):
         a = eg.audit(table(bits, score, 2, bits=said), verdict_method="exact", claimed_eps=eps, **GIVEN, **CLAIM)
-        assert a.verdict.bound > eps
+        assert a.verdict.bound.value > eps
         assert a.verdict.kind == "violation by an estimate"
         assert {a[name].promise for name in ("clopper-pearson", "exact", "pooled")} == {"estimate"}
 

@@ -108,12 +108,14 @@ def test_an_audit_is_logged_to_mlflow(tmp_path, monkeypatch):
     from epsgauge.integrations.mlflow import log_audit
 
     rng = np.random.default_rng(0)
-    scores = eg.Scores.from_in_out(rng.normal(1, 1, 300), rng.normal(0, 1, 300), adjacency="add-remove")
+    scores = eg.Scores.from_in_out(
+        rng.normal(1, 1, 300), rng.normal(0, 1, 300), adjacency="add-remove", models="independent"
+    )
     audit = eg.audit(scores, delta=1e-5, claimed_eps=4.0, claimed_delta=1e-5, claimed_adjacency="add-remove")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # mlflow-skinny has no database
     mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
     with mlflow.start_run() as run:
         log_audit(audit)
     kept = mlflow.get_run(run.info.run_id).data
-    assert kept.metrics["epsgauge.lower_bound"] == pytest.approx(audit.verdict.bound)
+    assert kept.metrics["epsgauge.lower_bound"] == pytest.approx(audit.verdict.bound.value)
     assert kept.tags["epsgauge.verdict"] == audit.verdict.kind

@@ -61,7 +61,9 @@ def test_infinite_numbers_are_written(run):
 
 def test_scores_have_a_card_too(tmp_path):
     rng = np.random.default_rng(0)
-    scores = eg.Scores.from_in_out(rng.normal(1, 1, 200), rng.normal(0, 1, 200), adjacency="add-remove")
+    scores = eg.Scores.from_in_out(
+        rng.normal(1, 1, 200), rng.normal(0, 1, 200), adjacency="add-remove", models="independent"
+    )
     card = eg.card(eg.audit(scores, delta=1e-5))
     facts = {fact.name: fact for fact in card.facts}
     assert facts["Claim"].source == "not stated"

@@ -67,7 +67,8 @@ def performed(steps, folder):
     """Run steps as a runner does, until one fails; its name and exit code."""
     bin_ = str(Path(sys.executable).parent)
     files = {"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")}
-    files |= {"PYTHONPATH": str(ROOT), "STEP": ""}  # the zoo is there
+    path = [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]  # this checkout with its zoo
+    files |= {"PYTHONPATH": os.pathsep.join(path), "STEP": ""}
     for name, script, env in steps:
         environment = {**os.environ, **files, **env, "STEP": name, "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"}
         shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
@@ -96,7 +97,7 @@ def test_the_pipeline_passes_a_claim_that_holds(tmp_path):
     planned(tmp_path)
     assert performed(steps_of_pipeline(), tmp_path) == (None, 0)
     found = json.loads((tmp_path / "privacy-audit" / "audit.json").read_text(encoding="utf-8"))
-    assert (found["verdict"]["kind"], found["models"]["done"]) == ("not refuted", 300)
+    assert (found["verdict"]["kind"], found["models"]["done"]) == ("no objection", 300)
     assert (tmp_path / "privacy-audit" / "report.html").exists()
 
 
@@ -175,7 +176,7 @@ def test_the_small_model_alone_is_trained_three_times_probed_once_and_played(
     (tmp_path / "plan.toml").write_text(OF_MODELS, encoding="utf-8")
     (tmp_path / "logged.py").write_text(LOGGED, encoding="utf-8")
     monkeypatch.setenv("TRAININGS", str(tmp_path / "log"))
-    assert performed(steps(), tmp_path)[1] == 4  # so few models cannot refute anything
+    assert performed(steps(), tmp_path)[1] == 0  # so few models cannot refute anything, but the probe could have
     done = Counter(tuple(line.split()) for line in (tmp_path / "log").read_text().splitlines())
     watched = done.pop((train, "1", "watched"))
     assert done == {(check, "1", "model"): 3, (train, "1", "model"): 40}

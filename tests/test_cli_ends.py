@@ -23,7 +23,9 @@ PLAN = 'name = "a"\nn_models = 10\ndata = "digits"\n[trainer]\nuse = "dpsgd"\n[g
 def leaking(tmp_path_factory):
     path = tmp_path_factory.mktemp("ends") / "scores.csv"
     rng = np.random.default_rng(0)
-    scores = Scores.from_in_out(rng.normal(4, 1, 60), rng.normal(0, 1, 60), adjacency="substitute")
+    scores = Scores.from_in_out(
+        rng.normal(4, 1, 60), rng.normal(0, 1, 60), adjacency="substitute", models="independent"
+    )
     scores.write(path)
     return path
 

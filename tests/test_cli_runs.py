@@ -32,9 +32,9 @@ def test_audit_for_a_person(runs):
         "300 judged, 60 used to pick the threshold",
         "attack difference",
         "black box: the losses of z0 and z1",
-        "proven ε = 2.00 (substitute)",
+        "proven ε = 2 (substitute)",
         "guaranteed",
-        "Not refuted by this adversary",
+        "No objection found",
         "with 80 % power",
     ):
         assert text in out, text
@@ -48,8 +48,8 @@ def test_the_gates(runs):
     assert found["verdict"]["kind"] == "violation"
     assert found["gate"]["reasons"] == [found["verdict"]["sentence"]]
     found = json.loads(ask("audit", runs / "leaky", "--json", "--fail-above", 0.1, code=1))
-    assert found["lower_bound"] > 0.1
-    assert "above 0.1" in found["gate"]["reasons"][0]
+    assert found["verdict"]["bound"]["value"] > 0.1
+    assert "above the limit 0.1" in found["gate"]["reasons"][0]
 
 
 def test_many_pairs_a_model(runs):
@@ -100,7 +100,7 @@ def test_scores_from_standard_input():
     assert found["adjacency"] == "add-remove"
     assert found["models"]["judged"] == 500
     assert found["verdict"]["kind"] == "no claim"
-    assert found["verdict"]["bound"] > 0.5
+    assert found["verdict"]["bound"]["value"] > 0.5
 
 
 def test_compare(runs, tmp_path):
@@ -171,6 +171,9 @@ class Deep:
 BAD = {
     "no plan": (["run", "nowhere.toml", "-o", "run"], "there is no plan nowhere.toml"),
     "no run": (["audit", "nowhere"], "there is no run nowhere"),
+    "a plan for a run": (["audit", "good.toml"], "`epsgauge run good.toml --out DIR` makes one of a plan."),
+    "scores for a run": (["report", "mia.csv"], "mia.csv is a file. Scores: `epsgauge scores mia.csv`."),
+    "a file to view": (["view", "mia.csv"], "a folder of runs is needed, but mia.csv is a file. Name the folder"),
     "no store": (["status", "."], "holds no run: it has no store.sqlite"),
     "no scores": (["scores", "nowhere.csv", "--adjacency", "substitute"], "nowhere.csv"),
     "no attack": (["export", "good", "-o", "s.csv", "--attack", "magic"], "attack must be one of"),
@@ -188,6 +191,7 @@ def corner(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corner")
     (folder / "good.toml").write_text(plan_text(n_models=80))
     (folder / "other.toml").write_text(plan_text(n_models=80, eps=3.0))
+    (folder / "mia.csv").write_text("bit,score\n1,0.5\n")
     eg.run(eg.Plan.read(folder / "good.toml"), out=folder / "good", executor=InProcess())
     for name, content in (("damaged", b"SQLite format 3\0" + bytes(range(256)) * 40), ("empty", b"")):
         (folder / name).mkdir()
@@ -214,5 +218,5 @@ def test_options_that_contradict_each_other(runs):
 def test_a_gate_that_could_not_have_failed_says_so(runs):
     done = told("audit", runs / "leaky", "--fail-above", 50)
     assert done.returncode == 4
-    assert told("audit", runs / "leaky", "--fail-above", 50, "--allow-inconclusive").returncode == 0
-    assert "this gate could not have failed: so few models show at most ε = 4." in done.stderr
+    assert told("audit", runs / "leaky", "--fail-above", 50, "--allow-undecided").returncode == 0
+    assert "cannot decide: a game of this size shows at most ε = 4." in done.stderr

@@ -13,6 +13,7 @@ from tiny_runs import played
 
 import epsgauge as eg
 from epsgauge.figures.ladder import Ladder, Rung
+from epsgauge.figures.ruler import Shown
 from epsgauge.reporting.ladder import show_ladder
 from epsgauge.runner.executors import InProcess
 
@@ -124,17 +125,22 @@ def test_the_bug_of_the_demo_is_half_the_noise_and_the_same_promise():
 def bars(*rungs, width):
     """The picture in a terminal of what adversaries show, where 4 is claimed."""
     page = io.StringIO()
-    end = max(4.0, *(rung.shown for rung in rungs))
+    end = max(4.0, *(rung.reach for rung in rungs))
     show_ladder(Ladder(1e-5, 0.99, 4.0, {"a training": rungs}, end), Console(file=page, width=width))
     return page.getvalue().splitlines()
+
+
+def shown(surely, conditional):
+    """A bound for any training, and a conditional one."""
+    return tuple(Shown(value, "", "", 0.99, "guaranteed") for value in (surely, conditional))
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_bars_are_as_long_as_what_is_shown_and_the_claim_is_a_line(width):
     rungs = [
-        Rung("weak", 0.0, 0.0, "inconclusive"),
-        Rung("strong", 1.0, 2.0, "not refuted"),
-        Rung("sees a bug", 5.0, 8.0, "violation"),
+        Rung("weak", shown(0.0, 0.0), "cannot decide"),
+        Rung("strong", shown(1.0, 2.0), "no objection"),
+        Rung("sees a bug", shown(5.0, 8.0), "violation"),
     ]
     lines = bars(*rungs, width=width)
     none, some, beyond, claim = lines[2:6]

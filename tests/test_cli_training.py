@@ -44,7 +44,7 @@ def test_check_knows_the_claim_of_a_built_in_trainer(tmp_path):
     (tmp_path / "plan.toml").write_text(plan_text(n_models=400))
     assert json.loads(ask("check", tmp_path / "plan.toml", "--json"))["claim"] == 2.0
     (tmp_path / "plan.toml").write_text(plan_text(n_models=20).replace("fit_models = 60", "fit_models = 4"))
-    assert "can only be underpowered" in " ".join(ask("check", tmp_path / "plan.toml").split())
+    assert "20 models cannot decide this claim" in " ".join(ask("check", tmp_path / "plan.toml").split())
 
 
 TRIALS = {

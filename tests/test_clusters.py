@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
 import threading
 from contextlib import ExitStack, suppress
@@ -11,11 +12,11 @@ from pathlib import Path
 
 import killing
 import pytest
-from local_clusters import DaskCluster, RayCluster, command, descendants, kill_a_driver, kill_one
+from local_clusters import RAY_HOST, DaskCluster, RayCluster, children, command, descendants, kill_a_driver, kill_one
 from patience import until
 
 import epsgauge as eg
-from epsgauge.errors import InvalidInput
+from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.rehearsal import STRIDE
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.runner.executors import InProcess, crew_for
@@ -252,6 +253,30 @@ class TestRay(Contract):
 
     def where(self, cluster):
         return {"executor": eg.Ray(cluster.address)}
+
+    def test_a_process_that_ray_ends_is_not_that_of_the_run(self, cluster, alone, tmp_path):
+        def end(done):
+            for pid in children(os.getpid()):
+                if done == 5 and b"ray_driver" in command(pid):
+                    os.kill(pid, signal.SIGKILL)
+
+        with pytest.raises(EpsgaugeError, match=r"talks to its cluster, exit code -9\. What is done is kept"):
+            run(plan(40), out=tmp_path, watch=Each(end), **self.where(cluster))
+        assert 5 <= Run.open(tmp_path).n_done < 40
+        assert run(plan(40), out=tmp_path, **self.where(cluster)).complete
+        assert killing.rows(tmp_path) == alone(40)
+        assert not any(b"ray_driver" in command(pid) for pid in children(os.getpid()))
+
+    def test_the_cluster_of_an_open_session_is_joined(self, cluster, alone, tmp_path):
+        import ray
+
+        ray.init(cluster.address, _node_ip_address=RAY_HOST, log_to_driver=False, logging_level="ERROR")
+        try:
+            assert run(plan(8), out=tmp_path, executor=eg.Ray()).complete
+            assert ray.is_initialized()
+        finally:
+            ray.shutdown()
+        assert killing.rows(tmp_path) == alone(8)
 
 
 class Once(Watch):

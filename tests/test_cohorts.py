@@ -35,13 +35,13 @@ def test_each_group_is_judged_by_itself_at_a_divided_level():
     for cohort in found.cohorts:
         alone = eg.audit(scores[scores.group == cohort.name], level=0.98, verdict_level=0.99)
         assert cohort.audit.verdict.level == pytest.approx(0.99)
-        assert cohort.audit.gauge.bound == pytest.approx(alone.gauge.bound)
+        assert cohort.audit.verdict.bound.value == pytest.approx(alone.verdict.bound.value)
         assert cohort.audit.judged.tally == alone.judged.tally
     assert (found.family.n, found.family.together) == (3, pytest.approx(0.97))
     assert "all hold together at 97 % or more, if this set of groups was fixed" in found.family.sentence
     old, other, _ = found.cohorts
-    assert old.audit.gauge.bound > 1.5
-    assert other.audit.gauge.bound < 0.2
+    assert old.audit.verdict.bound.value > 1.5
+    assert other.audit.verdict.bound.value < 0.2
 
 
 def test_advantages_are_within_the_limits_of_two_rates_at_once():
@@ -89,7 +89,10 @@ def test_a_rule_chosen_on_the_judged_rows_makes_advantages_an_estimate():
 @pytest.mark.parametrize(
     ("scores", "words"),
     [
-        (eg.Scores.from_in_out([1.0, 2.0], [0.0, 0.1], adjacency="substitute"), "cohorts need scores with the column"),
+        (
+            eg.Scores.from_in_out([1.0, 2.0], [0.0, 0.1], adjacency="substitute", models="independent"),
+            "cohorts need scores with the column",
+        ),
         (table()[table().group == "old"], "cohorts need two groups or more, but all rows are of 'old'"),
         ([1, 2], "cohorts are those of Scores, but got list"),
     ],
@@ -97,6 +100,22 @@ def test_a_rule_chosen_on_the_judged_rows_makes_advantages_an_estimate():
 def test_what_has_no_cohorts_is_refused(scores, words):
     with pytest.raises(InvalidInput, match=words):
         eg.cohorts(scores)
+
+
+@pytest.mark.parametrize("cut", ["bit", "other way", "right"])
+def test_groups_cut_by_what_is_guessed_are_refused(cut):
+    """Nothing leaks, but among the rows that were guessed rightly every attack is perfect."""
+    rng = np.random.default_rng(4)
+    bits, score = rng.integers(0, 2, 300), rng.normal(size=300)
+    group = {"bit": bits, "other way": 1 - bits, "right": (score > 0.3) == bits}[cut].astype(int).astype(str)
+    scores = eg.Scores(np.arange(300), np.zeros(300, int), bits, score, "substitute", group=group, bits="coins")
+    words = "must not depend on guesses" if cut == "right" else "each group has rows of one bit only"
+    with pytest.raises(InvalidInput, match=f"{words}.*Groups may depend on the points alone"):
+        eg.cohorts(scores, direction="kept")
+
+
+def test_what_groups_may_depend_on_is_said_with_the_level():
+    assert "groups depend on the points alone, not on bits, scores or guesses" in eg.cohorts(table()).family.sentence
 
 
 def test_a_group_that_cannot_be_judged_is_named():

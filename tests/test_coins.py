@@ -3,7 +3,9 @@
 import csv
 import hashlib
 import json
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,9 @@ from command_line import ask, refused
 import epsgauge as eg
 from epsgauge.data.planted.table import KINDS, SHORT
 from epsgauge.declaration import digest_of
+from epsgauge.methods.needs_of_one_run import largest_of_one_run
+
+ROOT = Path(__file__).parent.parent
 
 CORPUS = [" ".join(f"w{(i * k) % 97}" for k in range(1, 9)) for i in range(200)]
 KNOWN = {"corpus": CORPUS, "labels": 10, "shape": [4, 4], "features": 12, "parameters": 500}
@@ -332,13 +337,13 @@ def test_gradients_of_one_training_are_judged_against_the_whole_curve(tmp_path):
     assert (honest.verdict.method, honest.verdict.promise, honest.verdict.kind) == (
         "curve",
         "guaranteed",
-        "not refuted",
+        "no objection",
     )
-    assert any("direction of its own" in text for text in honest.verdict.assumptions)
+    assert any("direction of its own" in text for text in honest.verdict.decided_by.assumptions)
     assert honest.verdict.guesses.n_guesses == 400
     weak = eg.audit(coins.scores(dict(zip(coins.ids, watched(coins, noise=2.0), strict=True))))
     assert weak.verdict.kind == "violation"
-    assert weak.verdict.noise < 4.0
+    assert weak.verdict.conditional_bound.noise < 4.0
 
 
 def test_a_claim_of_mu_of_gradients_is_judged_by_rank(tmp_path):
@@ -361,3 +366,20 @@ def test_a_missing_file_of_coins_names_the_command_that_makes_them(tmp_path):
         eg.InvalidInput, match=r"there is no file .*coins\.csv\. .* make new coins with: epsgauge coins -o"
     ):
         eg.read_coins(tmp_path / "coins.csv")
+
+
+def test_canaries_that_cannot_decide_are_warned_about_with_how_many_would(tmp_path):
+    with pytest.warns(UserWarning, match="60 canaries cannot decide this claim: a perfect attack shows") as caught:
+        made(tmp_path, 60, claimed_eps=4.0)
+    n = int(re.search(r"Use at least ([\d,]+), or", str(caught[0].message))[1].replace(",", ""))
+    at = {"delta": 1e-5, "level": 0.99}
+    assert largest_of_one_run(n, **at) > 4.0 >= largest_of_one_run(round(0.95 * n), **at)
+    with pytest.warns(UserWarning, match="100,000 are too few too"):
+        eg.coins(tmp_path / "b.csv", canaries=60, seed=3, claimed_eps=12.0)
+
+
+def test_the_recipe_of_readme_and_page_can_decide():
+    for page in ("README.md", "docs/train-once.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        n, eps = re.search(r"epsgauge coins --canaries (\d+) --kind text --claimed-eps (\d+)", text).groups()
+        assert largest_of_one_run(int(n), delta=1e-5, level=0.99) > float(eps)

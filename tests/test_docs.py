@@ -7,16 +7,21 @@ import shutil
 import sys
 from contextlib import chdir
 from pathlib import Path
+from typing import get_args
 
+import numpy as np
 import pytest
 from command_line import told
 from tiny_runs import played
 
 import epsgauge as eg
+from epsgauge.auditing.gate import FAIL_ON
+from epsgauge.auditing.verdict import Ruling
 from epsgauge.cli.main import app
 from epsgauge.games.adversary import AdversarySettings
 from epsgauge.games.settings import GameSettings
-from epsgauge.methods.table import METHODS
+from epsgauge.methods.method import Asked
+from epsgauge.methods.table import METHODS, default_method
 from epsgauge.runner.plan import ExecutionSettings, Plan
 from epsgauge.settings import AuditSettings
 
@@ -165,3 +170,58 @@ def test_the_pipeline_with_a_canary_runs(tmp_path, monkeypatch):
     assert run.n_done == 4
     audit = eg.audit(run, rule="given", threshold=0.5)
     assert audit.claim.eps == pytest.approx(2.745, abs=0.001)
+
+
+def text_of(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["docs/start.md", "docs/verdict.md"])
+def test_pages_list_every_verdict(page):
+    kinds = [kind for kind in get_args(Ruling) if " by " not in kind]
+    assert [kind for kind in kinds if not re.search(rf"\*\*{kind}( by this adversary)?\*\*", text_of(page))] == []
+
+
+@pytest.mark.parametrize(
+    "page", ["CHANGELOG.md", "README.md", *(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md"))]
+)
+def test_gates_fail_on_words_that_there_are(page):
+    named = re.findall(r"--fail-on ([a-z]+(?:,[a-z]+)*)", text_of(page))
+    assert {word for each in named for word in each.split(",")} <= set(FAIL_ON)
+
+
+def test_the_first_interval_is_the_printed_one():
+    start = text_of("docs/start.md")
+    low, high = re.search(r"lies between ([\d.]+) and ([\d.]+) with", start).groups()
+    assert f"[{low}, {high}]" in start
+
+
+def test_every_method_that_judges_runs_is_named_where_models_are_counted():
+    asked = (
+        Asked("split", 1, by_mu=False),
+        Asked("split", 1, by_mu=False, of_dpsgd=True),
+    )
+    judges = {default_method(each).name for each in asked}
+    assert judges >= {"weighted", "curve"}
+    assert [name for name in judges if f"*{name}*" not in text_of("docs/how-many.md")] == []
+
+
+def test_what_stays_guaranteed_on_the_same_data_is_what_help_and_page_say():
+    rng = np.random.default_rng(0)
+    for bits, guaranteed in (("coins", {"weighted", "simultaneous"}), ("unknown", {"simultaneous"})):
+        bit = rng.integers(0, 2, 400)
+        scores = eg.Scores(np.arange(400), np.zeros(400, int), bit, rng.normal(bit, 1), "substitute", bits=bits)
+        rows = eg.audit(scores, rule="same-data", delta=1e-5).rows
+        assert {row.method for row in rows if row.promise == "guaranteed"} == guaranteed
+    (row,) = [line for line in text_of("docs/verdict.md").splitlines() if line.startswith("| `same-data`")]
+    assert "that of `simultaneous` and, if bits are coins, those of `weighted`, `curve` and `gaussian`" in row
+    assert "Only the simultaneous" not in told("audit", "--help").stdout
+
+
+def test_the_page_on_scores_names_the_judge_of_one_model():
+    shown = text_of("docs/scores.md").split("## All guesses are about one model")[1].split("## ")[0]
+    judge = re.search(r"\n\('([a-z-]+)', 'guaranteed'", shown)[1]
+    assert f"*{judge}*" in shown.split("```")[0]
+    for bits in ("dealt", "unknown"):
+        (row,) = [line for line in text_of("docs/scores.md").splitlines() if line.startswith(f"| `{bits}`")]
+        assert "except *weighted*, *pooled* and *one-run*" in row

@@ -73,7 +73,7 @@ def test_nobody_has_two_roles(adjacency, challenge, base, m):
 
 
 def test_the_point_of_a_pair_stands_at_the_same_place_whichever_the_bit():
-    game = GameSettings(train_size=40, pairs="fixed", reference_size=20)
+    game = GameSettings(train_size=40, challenge="average", pairs="fixed", reference_size=20)
     roles = roles_of(game, points_of())
     by_bit = {int(d.bits[0]): d for d in (draw(game, roles, 0, i) for i in range(20))}
     assert set(by_bit) == {0, 1}
@@ -104,7 +104,7 @@ def test_resampled_base_is_fresh_for_each_model():
 def test_the_pool_is_the_same_for_every_m():
     pools = []
     for m in (1, 5, 20):
-        game = GameSettings(train_size=60, pairs_per_model=m, pool_size=60, reference_size=20)
+        game = GameSettings(train_size=60, pairs_per_model=m, challenge="average", pool_size=60, reference_size=20)
         pools.append(roles_of(game, points_of()).pool)
     assert all(np.array_equal(pools[0], p) for p in pools)
 

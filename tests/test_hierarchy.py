@@ -176,7 +176,7 @@ def test_adversaries_are_compared_with_a_rule_of_each(runs):
     ((title, rungs),) = ladder(pipelines_of(found)).pipelines.items()
     assert title == "randomised-response on zeros"
     assert [rung.adversary for rung in rungs] == ["api", "static-poisoning"]
-    assert rungs[0].shown < rungs[1].shown
+    assert rungs[0].reach < rungs[1].reach
     assert {run.audit.verdict.promise for run in found.runs} == {"guaranteed"}
 
 

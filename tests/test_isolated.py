@@ -1,6 +1,7 @@
 """Files of strangers that PyArrow reads: what crashes it, unpacks without end or has strange names is one sentence."""
 
 import io
+import json
 import re
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ from epsgauge.scores.table import Scores
 
 ABORTS = Path(__file__).parent / "data" / "aborts.parquet"  # 531 bytes, one bit of its footer turned
 AS_READER = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from epsgauge.scores import isolated\n"
-AND_RUN = "\nisolated.main(json.loads(sys.argv[2]))"
+AND_RUN = "\nisolated.main(sys.argv[2])"
 
 
 def dataset(folder, column, values, **options):
@@ -79,7 +80,8 @@ def test_a_file_that_aborts_pyarrow_is_one_sentence(tmp_path):
 def test_whatever_ends_the_child_is_a_sentence(tmp_path, monkeypatch, child, sentence):
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1" + bytes(10**6))  # more than a pipe holds
-    monkeypatch.setattr(isolated, "BEGINS", child)
+    words = [sys.executable, "-P", "-c", child, json.dumps(sys.path)]
+    monkeypatch.setattr(isolated, "python_words", lambda function, question: [*words, question])
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         Scores.read(path, adjacency="substitute", models="one")
 

@@ -243,14 +243,14 @@ def test_what_is_true_is_not_refuted_and_what_is_false_is(tmp_path, game):
     given = {"canaries": "label", **game}
     n = 200 if "pairs_per_model" not in game else 30
     right = eg.audit(eg.run(plan(n_models=n, game=given), out=tmp_path / "right", executor=InProcess()))
-    assert right.verdict.kind == "not refuted"
-    assert 0.3 < right.verdict.bound <= 1.0
+    assert right.verdict.kind == "no objection"
+    assert 0.3 < right.verdict.bound.value <= 1.0
     assert right.verdict.promise == "guaranteed"
     assert LABEL_DP in right.warnings
     broken = OfTwo(eps=1.0, n_classes=10, **NEAREST)
     wrong = eg.audit(eg.run(plan(broken, n_models=n, game=given), out=tmp_path / "wrong", executor=InProcess()))
     assert wrong.verdict.kind == "violation"
-    assert 1.0 < wrong.verdict.bound <= 1.0 + math.log(9)
+    assert 1.0 < wrong.verdict.bound.value <= 1.0 + math.log(9)
     said = ask("audit", tmp_path / "wrong")
     assert "(label-only)" in said
     assert "This is label DP" in said

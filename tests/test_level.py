@@ -85,11 +85,12 @@ def test_another_delta_than_declared_is_judged_by_a_bound_for_all(given):
     assert "which holds at every δ" in a.verdict.sentence
 
 
-def test_a_claim_at_another_delta_changes_the_verdict_alone(given):
+def test_bounds_are_at_the_delta_of_the_claim(given):
     claim = {"claimed_eps": 0.1, "claimed_adjacency": "substitute"}
     a = audit_run(given, {**claim, "claimed_delta": 0.1})
-    assert a["exact"].promise == "guaranteed"
+    assert a["exact"].promise == "estimate"  # it is for one δ, and nobody declared this one
     assert (a.verdict.method, a.verdict.promise) == ("clopper-pearson", "guaranteed")
+    assert (a["clopper-pearson"].delta, a["bayes"].delta) == (0.1, given.plan.audit.delta)
     same = audit_run(given, {**claim, "claimed_delta": given.plan.audit.delta})
     assert (same.verdict.method, same.verdict.promise) == ("weighted", "guaranteed")
 
@@ -247,7 +248,7 @@ def test_ties_and_splits_have_draws_of_their_own():
     bits[np.random.default_rng(0).permutation(n)[: n // 2]] = 1
     tied = Scores(np.zeros(n, int), np.arange(n), bits, np.ones(n), "substitute")
     top = audit(tied, rule="given", threshold=0.5, pooled_guesses="top-positive", pooled_number=100)
-    assert top.verdict.bound == 0
+    assert top.verdict.bound.value == 0
     coins = (np.random.default_rng(0).random(n) < 0.5).astype(int)
     one = Scores(np.zeros(n, int), np.arange(n), coins, np.random.default_rng(1).normal(size=n), "substitute")
     assert 0.3 < audit(one, rule="split-pairs").judged.fit.bit.mean() < 0.7
@@ -268,15 +269,12 @@ def test_a_claim_of_mu_after_results_is_another_verdict(given):
     assert "verdict_method differs" in a.lost.why
 
 
-def test_a_limit_for_eps_is_held_against_a_bound_of_eps(given):
-    """Not against what a bound of μ is worth, nor against a bound for one δ at a δ that was not declared."""
-    claim = {"claimed_eps": 0.1, "claimed_delta": given.plan.audit.delta, "claimed_adjacency": "substitute"}
-    a = audit_run(given, {**claim, "delta": 0.1})
-    assert (a.verdict.method, a.gauge.method) == ("weighted", "clopper-pearson")
+def test_a_claim_of_mu_has_a_bound_for_any_training_too():
     scores = responses(1.0, 800)
-    by_mu = audit(scores, claimed_mu=0.1, claimed_adjacency="substitute", rule="given", threshold=0.5)
-    assert (by_mu.verdict.method, by_mu.gauge.method) == ("gaussian", "weighted")
-    assert by_mu.lower_bound == audit(scores, rule="given", threshold=0.5).lower_bound < by_mu.verdict.bound
+    by_mu = audit(scores, claimed_mu=0.1, claimed_adjacency="substitute", rule="given", threshold=0.5).verdict
+    assert (by_mu.conditional_bound.method, by_mu.bound.method) == ("gaussian", "weighted")
+    alone = audit(scores, rule="given", threshold=0.5).verdict
+    assert by_mu.bound.value == alone.bound.value < by_mu.conditional_bound.value
 
 
 def test_models_played_again_choose_again_where_pairs_of_all_choose(tmp_path):

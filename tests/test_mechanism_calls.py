@@ -1,6 +1,5 @@
 """How mechanisms are called, and what they may return: copies, order, seeds, errors, and outputs of any kind."""
 
-import functools
 import itertools
 import json
 import math
@@ -175,7 +174,7 @@ def test_what_is_said_of_the_seed_is_what_was_seen():
 
     one, two = (quick(ignores) for _ in range(2))
     assert one.sampled.seeded.startswith("bits and noise are seeded")
-    assert one.verdict.bound == two.verdict.bound
+    assert one.verdict.bound.value == two.verdict.bound.value
     found = quick(elsewhere)
     assert found.sampled.seeded.startswith("bits are seeded, noise is not")
     assert any("takes rng, but returned other outputs with the same rng" in text for text in found.warnings)
@@ -275,7 +274,7 @@ def test_lists_of_any_length_with_size():
     def ragged(data, rng, size):
         return [[data] * n for n in rng.integers(0, 3, size)]
 
-    assert quick(ragged).verdict.kind in ("violation", "inconclusive", "not refuted")
+    assert quick(ragged).verdict.kind in ("violation", "cannot decide", "no objection")
 
 
 @pytest.mark.parametrize("empty", [lambda data: [], lambda data, size: np.zeros((size, 0)), lambda data: {}])
@@ -297,7 +296,7 @@ def test_outputs_may_all_be_empty(empty):
     ],
 )
 def test_whole_numbers_keep_all_digits(whole):
-    assert quick(whole).verdict.kind == "violation"
+    assert quick(whole).verdict.kind in ("violation", "violation by an estimate")  # without noise, or it remembers
 
 
 def test_a_whole_number_has_one_key_however_it_comes():
@@ -372,13 +371,3 @@ def test_what_a_mechanism_prints_or_how_it_leaves_is_no_part_of_the_answer(tmp_p
     assert json.loads(ask("mechanism", "prints_much:noisy", *both))["sampled"]["drawn"] == 400
     found = json.loads(ask("mechanism", "prints_much:leaves", *both, "--fail-on", "violation", code=1))
     assert found["verdict"]["kind"] == "violation"
-
-
-def test_noise_that_is_kept_cannot_be_told():
-    """What docs/mechanisms.md names as assumed."""
-
-    @functools.lru_cache
-    def kept(data):
-        return coarse(data + np.random.laplace())  # noqa: NPY002
-
-    assert MechanismGame(kept, 0, 1, n_samples=400).call.repeats

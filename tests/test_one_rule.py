@@ -1,6 +1,7 @@
 """Runs that are compared: by one rule where there is one, and by their own where it would hide what they show."""
 
 import json
+from shutil import copytree
 
 import pytest
 from command_line import ask, refused
@@ -9,6 +10,7 @@ from tiny_runs import pairs_plan, plan, played
 import epsgauge as eg
 from epsgauge.auditing.audit import audit_run
 from epsgauge.auditing.compare import compare
+from epsgauge.numbers import at_least
 
 CLAIM = {"claimed_delta": 1e-5, "claimed_adjacency": "substitute", "delta": 1e-5, "verdict_method": "clopper-pearson"}
 
@@ -62,10 +64,11 @@ def test_a_violation_is_not_hidden_by_the_rule_of_another_run(two):
     assert declared.verdict.kind == "violation"
     assert found.runs[1].audit.verdict.kind == "violation"
     assert found.runs[1].audit.judged.threshold == declared.judged.threshold
-    assert found.runs[1].audit.verdict.bound == declared.verdict.bound
+    assert found.runs[1].audit.verdict.bound.value == declared.verdict.bound.value
     assert found.runs[1].median > found.runs[0].median
     (note,) = found.notes
-    assert note.startswith("leaky is judged by its own rule: with it, ε ≥ ")
+    bounds = [at_least(each.runs[1].audit.verdict.bound.value) for each in (found, strict)]
+    assert note == "leaky is judged by its own rule: it shows ε ≥ {}, and that of the first run ε ≥ {}.".format(*bounds)
     assert note in found.warnings
     assert found.to_json()["notes"] == [note]
     other_way = compare([leaky, quiet])  # whichever is the baseline
@@ -79,6 +82,20 @@ def test_one_rule_is_kept_where_it_hides_nothing(tmp_path):
     assert found.rule == strict.rule
     assert [r.audit.judged.threshold for r in found.runs] == [r.audit.judged.threshold for r in strict.runs]
     assert found.runs[1].audit.verdict.promise == "estimate"
+
+
+@pytest.mark.parametrize("rule", ["auto", "shared", "best"])
+@pytest.mark.parametrize("claimed", [0.3, 0.9, 3.0])
+def test_a_run_and_its_copy_say_the_same(tmp_path, rule, claimed):
+    audit = {"claimed_eps": claimed, "claimed_delta": 1e-5, "claimed_adjacency": "substitute"}
+    run = played(plan({"use": "laplace", "eps": 2.0}, n_models=240, audit=audit), tmp_path / "run")
+    copytree(run.path, tmp_path / "copy")
+    found = compare([run, eg.Run.open(tmp_path / "copy")], rule=rule)
+    assert found.notes == ()
+    one, other = (each.audit for each in found.runs)
+    assert one.verdict == other.verdict
+    assert one.judged.tally == other.judged.tally
+    assert found.runs[1].difference == 0
 
 
 def test_models_that_share_a_seed_with_all_that_chose_are_judged_by_their_own_rule(tmp_path):
@@ -107,7 +124,7 @@ def test_runs_with_different_attacks_are_compared_each_by_its_own(attacks):
     )
     assert found.rule == "each run chooses its own rule"
     for compared, run in zip(found.runs, runs, strict=True):
-        assert compared.audit.verdict.bound == audit_run(run).verdict.bound
+        assert compared.audit.verdict.bound.value == audit_run(run).verdict.bound.value
     with pytest.raises(eg.InvalidInput, match="must have one attack, but have percentile, loss"):
         compare(runs, rule="shared")
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_runs import pairs_plan, played
+from tiny_runs import pairs_plan, played, responses
 
 from epsgauge.auditing.audit import audit, audit_run
 from epsgauge.auditing.forecast import forecast
@@ -19,11 +19,11 @@ from epsgauge.methods.counting import Counting, Which
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import FAIR_BITS, GAUSSIAN_CURVE, INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.methods.table import METHODS
+from epsgauge.numbers import at_least
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Split, SplitPairs, judge
 from epsgauge.scores.table import Scores
 from epsgauge.stats import region
-from epsgauge.stats.posterior import estimate_mu
 
 MU = {"claimed_adjacency": "substitute"}
 
@@ -155,7 +155,7 @@ def surest(a, number, sides):
 def test_a_number_of_guesses_that_was_fixed(kind, sides):
     a = audit(one_model(), rule="split-pairs", verdict_method="pooled", pooled_guesses=kind, pooled_number=70)
     expected = surest(a, 70, sides)
-    assert a.verdict.bound == pooled_bound(expected, delta=1e-5, level=0.99).eps > 0
+    assert a.verdict.bound.value == pooled_bound(expected, delta=1e-5, level=0.99).eps > 0
     assert "70" in a["pooled"].note
     best = pooled_bound(Guesses(70, 70, 1000, sides=sides), delta=1e-5, level=0.99).eps
     assert a.verdict.largest == best
@@ -171,7 +171,7 @@ def test_the_number_is_chosen_on_other_pairs():
     settings = {"rule": "split-pairs", "seed": 1, "target_fpr": 0.5}
     chosen = audit(scores, **settings)
     assert "surest" in chosen["pooled"].note or "highest" in chosen["pooled"].note
-    assert chosen.verdict.bound > audit(scores, **settings, pooled_guesses="all").verdict.bound + 1
+    assert chosen.verdict.bound.value > audit(scores, **settings, pooled_guesses="all").verdict.bound.value + 1
 
 
 @pytest.mark.parametrize("threshold", [-1.0, 0.5, 3.0])
@@ -191,7 +191,7 @@ def test_pairs_of_judged_models_pick_among_numbers_that_share_the_level():
         a = audit(one_model(shift=shift), rule="split-pairs", claimed_mu=0.3, **MU)
         g = a.evidence.guesses
         assert (g.n_guesses, g.of_alpha < 0.1) == (number, number == 1000)
-        assert a.verdict.mu == weighed_mu(a.evidence.weighed, level=0.99) > 0.3
+        assert a.verdict.conditional_bound.mu == weighed_mu(a.evidence.weighed, level=0.99) > 0.3
 
 
 def test_scores_of_judged_models_do_not_move_the_numbers():
@@ -235,7 +235,7 @@ def test_the_order_of_rows_with_one_score_says_nothing():
     bits = np.repeat([1, 0], 500)
     scores = Scores(np.zeros(1000, int), np.arange(1000), bits, np.ones(1000), "substitute")
     a = audit(scores, rule="given", threshold=0.5, pooled_guesses="top-positive", pooled_number=100)
-    assert a.verdict.bound == 0
+    assert a.verdict.bound.value == 0
 
 
 # Whole trade-off curves
@@ -245,19 +245,20 @@ def test_one_run_is_the_bound_of_the_curve():
     a = audit(one_model(), rule="split-pairs", verdict_method="one-run", pooled_guesses="all")
     t = a.judged.tally
     all_of_them = Guesses(int(t.tp + t.tn), 1000, 1000)
-    assert a.verdict.bound == one_run_fdp_eps(all_of_them, delta=1e-5, level=0.99)
-    assert a["one-run"].low == one_run_fdp_eps(all_of_them, delta=1e-5, level=0.95)
-    assert a.verdict.mu is None
+    assert a.verdict.bound.value == one_run_fdp_eps(all_of_them, delta=1e-5, level=0.99)
+    assert a["one-run"].low == a.verdict.bound.value
+    assert (a.verdict.conditional_bound, a.verdict.bound.condition) == (None, None)
 
 
 def test_a_claim_of_mu_is_judged_in_mu_for_many_pairs():
-    for mu, kind in ((0.2, "violation"), (0.9, "not refuted"), (9.0, "underpowered")):
+    for mu, kind in ((0.2, "violation"), (0.9, "no objection"), (9.0, "cannot decide")):
         v = audit(one_model(600), rule="split-pairs", pooled_guesses="all", claimed_mu=mu, **MU).verdict
         assert (v.method, v.kind) == ("one-run", kind)
-        assert v.assumptions == (FAIR_BITS, RULE_FIXED, NUMBER_FIXED)
-    t = v.tally
-    assert v.mu == one_run_fdp_mu(Guesses(int(t.tp + t.tn), 500, 500), level=0.99)
-    assert v.bound == region.gaussian_eps(v.mu, delta=1e-5)
+        assert v.conditional_bound.assumptions == (FAIR_BITS, RULE_FIXED, NUMBER_FIXED, GAUSSIAN_CURVE)
+    t, found = v.tally, v.conditional_bound
+    assert found.mu == one_run_fdp_mu(Guesses(int(t.tp + t.tn), 500, 500), level=0.99)
+    assert found.value == region.gaussian_eps(found.mu, delta=1e-5)
+    assert found.condition == GAUSSIAN_CURVE
     assert v.claim.eps == region.gaussian_eps(9.0, delta=1e-5)
 
 
@@ -266,36 +267,44 @@ def test_a_claim_of_mu_is_judged_by_ranks_where_bits_are_coins():
     a = audit(scores, claimed_mu=0.5, **MU)
     v, row = a.verdict, a["gaussian"]
     assert (v.method, v.kind, v.promise) == ("gaussian", "violation", "guaranteed")
-    assert v.mu == ranked_mu(a.evidence.whole.ranked, level=0.99) > 0.5
+    found = v.conditional_bound
+    assert found.mu == ranked_mu(a.evidence.whole.ranked, level=0.99) > 0.5
     assert v.tally.n_samples == 1200 > len(a.judged.judged)
-    assert v.assumptions == (INDEPENDENT, FAIR_BITS, NUMBER_FIXED)
-    assert row.low == region.gaussian_eps(ranked_mu(a.evidence.whole.ranked, level=0.95), delta=1e-5)
-    assert row.note.startswith("ε under Gaussian DP, for μ of at least ")
-    assert v.bound < v.largest
+    assert found.assumptions == (INDEPENDENT, FAIR_BITS, NUMBER_FIXED, GAUSSIAN_CURVE)
+    assert row.low == found.value == region.gaussian_eps(found.mu, delta=1e-5)
+    assert row.note.startswith(f"if {GAUSSIAN_CURVE}: μ is at least ")
+    assert found.value < v.largest
     assert 0 < v.detectable < v.largest
-    assert audit(scores, claimed_mu=0.5, rule="same-data", **MU).verdict.mu == v.mu
+    assert audit(scores, claimed_mu=0.5, rule="same-data", **MU).verdict.conditional_bound.mu == found.mu
     few = audit(scores[:24], claimed_mu=3.0, **MU).verdict
-    assert (few.kind, few.needed > 24) == ("underpowered", True)
+    assert (few.kind, few.needed > 24) == ("cannot decide", True)
 
 
 def test_a_claim_of_mu_is_judged_exactly_for_one_pair_a_model():
     scores = replace(one_model(models=1200), bits="unknown")
     a = audit(scores, claimed_mu=0.5, **MU)
-    v = a.verdict
+    v, found = a.verdict, a.verdict.conditional_bound
     assert (v.method, v.kind, v.promise) == ("gaussian", "violation", "guaranteed")
-    assert v.mu == gaussian_bound(a.guaranteed_tally, delta=1e-5, level=0.99).mu > 0.5
+    assert found.mu == gaussian_bound(a.guaranteed_tally, delta=1e-5, level=0.99).mu > 0.5
     assert "the stated claim μ = 0.5 of Gaussian DP" in v.sentence
-    assert f"μ of at least {v.mu:.3g}" in v.sentence
-    row, credible = a["gaussian"], estimate_mu(a.judged.tally).interval(0.9)
-    assert row.low == region.gaussian_eps(gaussian_bound(a.judged.tally, delta=1e-5, level=0.95).mu, delta=1e-5)
-    assert f"[{credible.low:.3g}, {credible.high:.3g}]" in row.note
-    assert row.note.startswith("ε under Gaussian DP, for μ in [")
-    assert row.assumptions == (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, GAUSSIAN_CURVE)
-    assert GAUSSIAN_CURVE.startswith("for ε, but not to refute a claim of μ: ")
-    assert v.assumptions == (INDEPENDENT, RULE_FIXED, NUMBER_FIXED)  # refuting μ takes no more
-    assert a.to_json()["verdict"]["assumptions"] == list(v.assumptions)
-    assert audit(scores, claimed_mu=2.0, **MU).verdict.kind == "not refuted"
-    assert a.to_json()["verdict"]["mu"] == v.mu
+    assert f"μ of at least {at_least(found.mu)}" in v.sentence
+    row = a["gaussian"]
+    assert row.low == found.value == region.gaussian_eps(found.mu, delta=1e-5)
+    assert row.assumptions == found.assumptions == (INDEPENDENT, RULE_FIXED, NUMBER_FIXED, GAUSSIAN_CURVE)
+    assert audit(scores, claimed_mu=2.0, **MU).verdict.kind == "no objection"
+    told = a.to_json()["verdict"]["conditional_bound"]
+    assert (told["mu"], told["assumptions"]) == (found.mu, list(found.assumptions))
+
+
+def test_a_refuted_mu_says_nothing_of_the_point():
+    """Randomised response with ε = 1 is not 0.5-GDP, and holds the ε that this μ is worth."""
+    table = responses(1.0, 1000)
+    a = audit(table, claimed_mu=0.5, **MU)
+    v = a.verdict
+    assert v.bound.value <= 1.0 < v.claim.eps < v.conditional_bound.value
+    assert (v.kind, v.refutes_curve, v.above, v.bound.condition) == ("violation", True, False, None)
+    assert v.conditional_bound.condition == GAUSSIAN_CURVE
+    assert "Whether its (ε, δ) does is not decided." in v.finding
 
 
 def test_a_mu_of_add_remove_is_twice_as_much_under_substitution():
@@ -306,7 +315,7 @@ def test_a_mu_of_add_remove_is_twice_as_much_under_substitution():
 
 def test_without_a_claim_of_mu_no_verdict_rests_on_it():
     a = audit(one_model(models=1200), claimed_eps=0.1, claimed_delta=1e-5, **MU)
-    assert a.verdict.mu is None
+    assert a.verdict.conditional_bound is None
     assert all(row.method != "gaussian" for row in a.rows)
 
 

@@ -80,7 +80,7 @@ def test_no_submodule_shadows_a_public_name():
     assert len(list(eg.intervals(tally, delta=1e-5))) == 3
     assert eg.sample_size(accuracy=0.7, half_width=0.5, delta=1e-5) > 0
     assert eg.largest_eps(100, delta=1e-5) > 0
-    scores = eg.Scores.from_in_out([2.0, 3.0, 4.0], [0.0, 1.0, 2.0], adjacency="substitute")
+    scores = eg.Scores.from_in_out([2.0, 3.0, 4.0], [0.0, 1.0, 2.0], adjacency="substitute", models="independent")
     assert eg.audit(scores, delta=1e-5, rule="given", threshold=1.5).judged.tally == eg.Tally(tp=3, tn=2, fp=1, fn=0)
 
 

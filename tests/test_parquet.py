@@ -106,7 +106,7 @@ def test_metadata_of_the_file_and_of_its_schema(tmp_path, value):
 
 def test_damaged_files(tmp_path):
     path = tmp_path / "a.parquet"
-    Scores.from_in_out(np.arange(500.0), np.arange(500.0), adjacency="substitute").write(path)
+    Scores.from_in_out(np.arange(500.0), np.arange(500.0), adjacency="substitute", models="independent").write(path)
     whole = path.read_bytes()
     for bad in (b"bit,score\n1,2\n", b"", b"PK\x03\x04"):
         path.write_bytes(bad)
@@ -124,7 +124,7 @@ def test_a_bit_that_was_flipped(tmp_path):
     Read in this process: a child for each of them would take minutes.
     """
     path = tmp_path / "a.parquet"
-    scores = Scores.from_in_out(np.arange(50.0), np.arange(50.0), adjacency="substitute")
+    scores = Scores.from_in_out(np.arange(50.0), np.arange(50.0), adjacency="substitute", models="independent")
     scores.write(path)
     whole = path.read_bytes()
     rng = np.random.default_rng(0)

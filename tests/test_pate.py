@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 from scipy.special import ndtr
 
 import epsgauge as eg
@@ -62,7 +63,7 @@ def outcomes(votes, density, cdf, reach):
     out = []
     for i, count in enumerate(votes):
         others = np.prod([cdf(z + count - other) for j, other in enumerate(votes) if j != i], axis=0)
-        out.append(np.trapezoid(density(z) * others, z))
+        out.append(trapezoid(density(z) * others, z))
     return np.array(out)
 
 

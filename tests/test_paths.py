@@ -180,7 +180,7 @@ def test_the_canary_of_the_demo_is_found(tmp_path):
     plan = shipped.changed(trainer=less, n_models=140, audit={**shipped.audit.model_dump(), "fit_models": 40})
     found = eg.audit(eg.run(plan, out=tmp_path / "run", executor=InProcess()))
     assert found["clopper-pearson"].promise == "guaranteed"
-    assert 0 < found.lower_bound < found.claim.eps
+    assert 0 < found.verdict.bound.value < found.claim.eps
     assert found.claim.source == "accountant"
 
 
@@ -191,12 +191,13 @@ def test_runs_that_are_compared_share_their_points_and_nothing_else(tmp_path):
         "trainer": {"use": "laplace", "eps": 2.0},
         "audit": {"attack": "loss", "fit_models": 20},
     }
+    of_all = {"train_size": 30, "challenge": "average", "pool_size": 40, "reference_size": 10, "points_seed": 7}
     runs = [
         played(
             tmp_path / str(m),
             seed=m,
             n_models=n,
-            game={"train_size": 30, "pairs_per_model": m, "pool_size": 40, "reference_size": 10, "points_seed": 7},
+            game={**of_all, "pairs_per_model": m},
             **common,
         )
         for m, n in ((1, 60), (6, 21))

@@ -108,11 +108,11 @@ def test_the_curves_are_those_of_the_posterior() -> None:
 
 def test_the_ruler_is_that_of_the_verdict(one: eg.Audit) -> None:
     shown = ruler(Subject.of(one))
-    assert shown.bound is not None
-    assert (shown.claimed, shown.kind, shown.bound.value, shown.bound.level) == (
+    (bound,) = shown.bounds
+    assert (shown.claimed, shown.kind, bound.value, bound.level) == (
         3.0,
-        "not refuted",
-        one.verdict.bound,
+        "no objection",
+        one.verdict.bound.value,
         0.99,
     )
     assert (shown.low, shown.high, shown.median) == pytest.approx(
@@ -136,8 +136,8 @@ def test_a_claim_far_away_is_not_on_the_ruler() -> None:
     near, far, none = (ruler(Subject.of(every, claimed=claimed)) for claimed in (8.0, 500.0, None))
     assert (near.claim_is_far, far.claim_is_far, none.claim_is_far) == (False, True, False)
     assert far.end == none.end == pytest.approx(1.08 * float(every["bayes"].high))
-    assert none.bound is not None
-    assert (none.bound.method, none.bound.value, none.bound.level) == (
+    (bound,) = none.bounds
+    assert (bound.method, bound.value, bound.level) == (
         "clopper-pearson",
         every["clopper-pearson"].low,
         0.95,

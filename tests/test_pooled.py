@@ -8,7 +8,7 @@ from scipy import stats
 from worst_case import most_right, most_won
 
 import epsgauge as eg
-from epsgauge.bounds.guesses import Guesses, all_guesses, positive_guesses, top_guesses
+from epsgauge.bounds.guesses import STREAM, Guesses, all_guesses, positive_guesses, top_guesses
 from epsgauge.bounds.pooled import p_value, pooled_bound
 
 TERMS = ("published", "tight")
@@ -280,11 +280,30 @@ def test_the_surest_guesses():
     assert top_guesses([np.inf, -np.inf, np.inf], [1, 0, 1], n_guesses=3, threshold=np.inf).n_right == 3
 
 
-def test_equal_scores_are_not_picked_by_their_order():
+def test_the_order_of_rows_does_not_pick_among_equal_scores():
     """All ones first, as some tables have them: the first ten of a hundred equal scores would all be right."""
-    bits = np.repeat([1, 0], 50)
-    right = [top_guesses(np.zeros(100), bits, n_guesses=10, threshold=0.0, seed=s).n_right for s in range(200)]
-    assert np.mean(right) == pytest.approx(5, abs=0.5)
+    rng, bits = np.random.default_rng(0), np.repeat([1, 0], 50)
+    for seed in range(20):
+        right = {
+            top_guesses(np.zeros(100), each, n_guesses=10, threshold=0.0, seed=seed).n_right
+            for each in (bits, bits[::-1], *(rng.permutation(bits) for _ in range(20)))
+        }
+        assert len(right) == 1
+        assert right.pop() <= 8
+
+
+def test_equal_scores_are_taken_in_orders_drawn_from_the_seed_alone():
+    """The fewest right guesses of four orders, each drawn by a slow twin that deals out the right ones in a group."""
+    rng = np.random.default_rng(1)
+    scores, bits = rng.integers(0, 3, 30).astype(float), rng.integers(0, 2, 30)
+    rows = sorted(range(30), key=lambda i: (-scores[i], bits[i]))
+    orders, shuffle = [], np.random.default_rng([7, STREAM])
+    for _ in range(4):
+        shuffled = [rows[i] for i in shuffle.permutation(30)]
+        orders.append(sorted(shuffled, key=lambda i: -scores[i]))
+    for r in range(31):
+        twin = min(sum(bits[i] for i in order[:r]) for order in orders)
+        assert top_guesses(scores, bits, n_guesses=r, threshold=0.0, sides="one", seed=7).n_right == twin
 
 
 def test_bad_input():

@@ -21,6 +21,7 @@ from epsgauge.games.signals import Signals
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.hopeless import AllFail
 from epsgauge.runner.store import FILE, Store
+from epsgauge.runner.trial import try_out
 from epsgauge.trainers.known_start import knowing_start
 
 RNG = np.random.default_rng(0)
@@ -176,8 +177,8 @@ def test_a_game_without_a_challenge_has_the_strongest():
     game = GameSettings(train_size=50)
     assert (game.challenge, game.canaries, game.auto) == ("explicit", "auto", True)
     assert GameSettings(train_size=50, canaries="label").challenge == "explicit"
-    for drawn in ({"pairs_per_model": 2}, {"pool_size": 9}, {"pairs": "fresh"}):
-        assert GameSettings(train_size=50, **drawn).challenge == "average"
+    assert GameSettings(train_size=50, pairs_per_model=2).challenge == "average"
+    assert GameSettings(train_size=50, pairs="fixed") == game.model_copy(update={"pairs": "fixed"})
     strong = plan(Mean())
     assert (strong.audit.attack, strong.start) == ("rehearsed", "known")
     average = plan(Mean(), challenge="average")
@@ -187,6 +188,9 @@ def test_a_game_without_a_challenge_has_the_strongest():
 @pytest.mark.parametrize(
     ("game", "words"),
     [
+        ({"pool_size": 9}, "pool_size = 9 is for pairs that are drawn from ordinary records, a weaker adversary"),
+        ({"pairs": "fresh"}, 'say challenge = "average" or "worst" too, or remove pairs'),
+        ({"pairs": "fresh", "adjacency": "label-only"}, 'canaries = "auto" goes with one pair, which is fixed'),
         ({"canaries": "auto", "pairs_per_model": 2}, 'canaries = "auto" goes with one pair, which is fixed'),
         (
             {"canaries": "label", "rehearsal_models": 4097},
@@ -257,8 +261,8 @@ def test_a_damaged_rehearsal_is_one_sentence(tmp_path, damage):
 def test_training_without_noise_is_refuted_and_its_twin_is_not(tmp_path):
     bad, good = (audit_run(played(tmp_path / n, t, n_models=200)) for n, t in (("bad", Loud()), ("good", Mean())))
     assert (bad.verdict.kind, bad.verdict.method) == ("violation", "curve")
-    assert good.verdict.kind == "not refuted"
-    assert good.verdict.bound > 1.0  # the canary leaks what a record may
+    assert good.verdict.kind == "no objection"
+    assert good.verdict.bound.value > 1.0  # the canary leaks what a record may
     assert "the best of 11 that were tried" in good.verdict.sentence
     assert "Without noise it puts 100 % of pairs in the right order" in good.verdict.sentence
     told = good.to_json()["verdict"]
@@ -304,20 +308,16 @@ def test_every_model_fails(tmp_path):
 # the control
 
 
-def test_an_attack_that_sees_nothing_is_inconclusive_and_never_not_refuted(tmp_path):
+def test_an_attack_that_sees_nothing_cannot_decide(tmp_path):
     a = audit_run(played(tmp_path, Mean(blind=True), n_models=300))
-    assert a.verdict.kind == "inconclusive"
+    assert a.verdict.kind == "cannot decide"
     assert not a.verdict.control.sees
-    assert a.verdict.sentence.startswith(
-        "Inconclusive: the attack is too weak to say anything about the accountant's claim"
-    )
+    assert a.verdict.sentence.startswith("Cannot decide: this audit could not have refuted the accountant's claim")
     assert "64" not in a.verdict.sentence.split("models set apart")[0][-4:]
     assert gate(a, fail_on="violation").idle == ("the attack sees nothing even without noise",)
-    assert gate(a, fail_on="violation,weak").reasons == (a.verdict.sentence,)
     ask("audit", tmp_path / "run", "--fail-on", "violation", code=4)
-    ask("audit", tmp_path / "run", "--fail-on", "violation", "--allow-inconclusive")
-    shown = ask("audit", tmp_path / "run", "--fail-on", "weak", code=1)
-    assert "control" in shown
+    ask("audit", tmp_path / "run", "--fail-on", "violation", "--allow-undecided")
+    assert "control" in ask("audit", tmp_path / "run")
 
 
 def test_a_control_can_be_left_out_and_is_missed_where_it_cannot_be_had(tmp_path):
@@ -334,6 +334,49 @@ def test_a_control_can_be_left_out_and_is_missed_where_it_cannot_be_had(tmp_path
 
     other = eg.run(plan(Fixed(), n_models=20, challenge="average"), out=tmp_path / "b", executor=InProcess())
     assert any(note.startswith("No control: trainer") for note in other.notes)
+
+
+@dataclass(frozen=True)
+class Overflows(Mean):
+    """Asks for the ε of its noise, which is infinite without any."""
+
+    def train(self, data, *, seed, size):
+        return super().train(data, seed=seed, size=size), 1 / self.noise_multiplier
+
+    def losses(self, model, points):
+        return super().losses(model[0], points)
+
+
+@pytest.mark.parametrize("game", [{}, {"challenge": "average"}])
+def test_a_run_goes_on_without_a_control_that_fails_and_says_why(tmp_path, game):
+    run = played(tmp_path, Overflows(), n_models=60, **game)
+    assert run.complete
+    said = "No control: trainer test_rehearsal:Overflows fails without noise: ZeroDivisionError: "
+    (note,) = [note for note in run.notes if note.startswith("No control")]
+    assert note.startswith(said)
+    assert "noise_multiplier = 0" in note
+    a = audit_run(run)
+    assert a.verdict.control is None
+    assert note in a.warnings
+    assert not any("--control" in step.command for step in a.decision.steps)
+    with Store.read(tmp_path / "run" / FILE) as store:
+        quiet = [number for number in store.rehearsed() if is_quiet(number)]
+    assert len(quiet) == 5  # no more are tried
+    assert all(check.intact for check in eg.verify(tmp_path / "run").checks)
+
+
+def test_a_control_by_itself_that_fails_says_what_it_is(tmp_path):
+    alone = plan(Overflows(), n_models=20, challenge="average").changed(control=True)
+    with pytest.raises(AllFail, match=r"ZeroDivisionError.* This is a control, whose models have no noise"):
+        eg.run(alone, out=tmp_path / "run", executor=InProcess())
+
+
+def test_a_trial_says_that_a_control_would_fail():
+    assert any(
+        text.startswith("No control: trainer test_rehearsal:Overflows fails")
+        for text in try_out(plan(Overflows())).warnings
+    )
+    assert not any("No control" in text for text in try_out(plan(Mean())).warnings)
 
 
 def test_a_control_counts_scores_in_the_right_order():

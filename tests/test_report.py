@@ -67,7 +67,9 @@ def sections(page):
 
 def scores(shift, n, seed=0):
     rng = np.random.default_rng(seed)
-    return eg.Scores.from_in_out(rng.normal(shift, 1, n // 2), rng.normal(0, 1, n // 2), adjacency="substitute")
+    return eg.Scores.from_in_out(
+        rng.normal(shift, 1, n // 2), rng.normal(0, 1, n // 2), adjacency="substitute", models="independent"
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -126,10 +128,10 @@ def judged():
     table, quick = scores(1.0, 60), {"verdict_method": "clopper-pearson"}
     return {
         "violation": eg.audit(scores(3.0, 60), claimed_eps=0.3, **quick, **CLAIM),
-        "underpowered": eg.audit(table, claimed_eps=8.0, **quick, **CLAIM),
+        "too few": eg.audit(table, claimed_eps=8.0, **quick, **CLAIM),
         "no claim": eg.audit(table, **quick),
-        "not refuted": eg.audit(scores(3.0, 60), claimed_eps=1.2, **quick, **CLAIM),
-        "inconclusive": eg.audit(table, claimed_eps=1.0, **quick, **CLAIM),
+        "no objection": eg.audit(scores(3.0, 60), claimed_eps=1.2, **quick, **CLAIM),
+        "too weak": eg.audit(table, claimed_eps=1.0, **quick, **CLAIM),
         "other delta": eg.audit(table, claimed_eps=1.0, **quick, **{**CLAIM, "claimed_delta": 1e-6}),
         "same data": eg.audit(table, rule="same-data", **quick),
         "mu": eg.audit(table, claimed_mu=0.2, claimed_adjacency="substitute"),
@@ -211,9 +213,10 @@ def test_json_has_no_infinity(many):
     assert [row["high"] for row in values["methods"] if row["method"] == "pooled"] == ["inf"]
 
 
-@pytest.mark.parametrize("kind", ["violation", "underpowered", "no claim", "not refuted", "inconclusive"])
-def test_the_verdict_comes_first(kind, judged):
-    found = judged[kind]
+@pytest.mark.parametrize("name", ["violation", "too few", "no claim", "no objection", "too weak"])
+def test_the_verdict_comes_first(name, judged):
+    found = judged[name]
+    kind = "cannot decide" if name.startswith("too") else name
     page = written(found, "html")
     first = next(attrs["class"] for _, attrs in Tags(page).tags if attrs.get("class", "").startswith("answer"))
     assert first == f"answer kind-{kind.replace(' ', '-')}"
@@ -240,8 +243,9 @@ def both(said):
 def test_the_words_know_what_a_claim_is(judged):
     place = {
         "violation": "The bound is above the claim, and that is as certain as the bound itself",
-        "underpowered": "That the bound is not above the claim means nothing here",
-        "not refuted": "this attack does not refute the claim. It does not verify it either.",
+        "too few": "That no bound is above the claim means nothing here: a game of this size",
+        "too weak": "That no bound is above the claim means nothing here: the attack is too weak",
+        "no objection": "this attack does not refute it. That does not verify it either.",
     }
     for kind, text in place.items():
         assert [other for other in place.values() if other in words("ruler", judged[kind]).hides] == [text]
@@ -254,12 +258,12 @@ def test_the_words_know_what_a_claim_is(judged):
 
 def test_the_words_of_a_bound_of_mu(judged):
     found = judged["mu"]
-    assert found.verdict.mu is not None
-    assert "implies if the mechanism is Gaussian DP" in words("ruler", found).shows
+    assert found.verdict.conditional_bound.mu is not None
+    assert "The conditional bound is the ε that μ of at least" in words("ruler", found).shows
     assert "Gaussian DP" not in words("ruler", judged["violation"]).shows
     page = written(found, "json")
     assert "Gaussian" in page
-    assert "guaranteed, ε under Gaussian DP" in written(found, "md").replace("\u00a0", " ")
+    assert "if the mechanism's trade-off curve is that of Gaussian DP; Gaussian DP, guaranteed" in written(found, "md")
 
 
 def test_the_words_of_one_pair_a_model(judged, broken):
@@ -267,11 +271,12 @@ def test_the_words_of_one_pair_a_model(judged, broken):
     assert "All rest on the same guesses." in words("bars", plain).shows
     assert "credible interval" in words("percentiles", plain).shows
     assert "Only the marked rule counts." in words("percentiles", plain).hides
-    assert "the other bar on" not in words("ruler", plain).shows
+    assert "the last bar on" not in words("ruler", plain).shows
     said = words("bars", broken).shows
     assert "Bayesian, Jeffreys on all judged pairs; Clopper-Pearson, Exact on all judged pairs, with 3 failed" in said
     assert "Weighted on all pairs, including those used to pick the threshold, except those of 4 failed models" in said
-    assert "The bound rests on all judged pairs, with 3 failed models as wrong guesses" in words("ruler", broken).shows
+    rests = "The bound for any training rests on all judged pairs, with 3 failed models as wrong guesses"
+    assert rests in words("ruler", broken).shows
     nothing = replace(plain, rows=tuple(replace(row, promise="estimate") for row in plain.rows))
     assert "None of them is guaranteed here" in words("bars", nothing).shows
 
@@ -401,7 +406,7 @@ def test_the_command_makes_the_same_report(runs, settings, tmp_path):
     ask(*line[1:-1], tmp_path / "again.json")
     again = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))
     assert again["settings"] == found.settings.model_dump(mode="json")
-    assert again["verdict"]["bound"] == pytest.approx(found.verdict.bound)
+    assert again["verdict"]["bound"]["value"] == pytest.approx(found.verdict.bound.value)
 
 
 def test_what_the_command_line_cannot_say_is_said_in_python(runs, beside):
@@ -423,9 +428,10 @@ def test_the_command_of_scores(tmp_path):
     (command,) = redo.of_audit(found, str(tmp_path / "again.json"))
     line = [str(tmp_path / "scores.csv") if word == "FILE" else word for word in shlex.split(command)]
     again = json.loads(ask(*line[1:], "--json"))
-    assert json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["lower_bound"] == again["lower_bound"]
+    told_before = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["verdict"]["bound"]
+    assert told_before == again["verdict"]["bound"]
     assert again["rule"]["threshold"] == pytest.approx(found.judged.threshold)
-    assert again["lower_bound"] == pytest.approx(found.lower_bound)
+    assert again["verdict"]["bound"]["value"] == pytest.approx(found.verdict.bound.value)
 
 
 @pytest.mark.parametrize("way", [("--lower-is-in",), ("--either-way",), ("--keep-direction",)])
@@ -440,7 +446,7 @@ def test_the_command_of_scores_as_another_tool_wrote_them(tmp_path, way):
     assert shlex.split(command)[-1] == str(out)
     out.unlink()
     ask(*shlex.split(command)[1:])
-    assert json.loads(out.read_text(encoding="utf-8"))["lower_bound"] == first["lower_bound"]
+    assert json.loads(out.read_text(encoding="utf-8"))["verdict"]["bound"] == first["verdict"]["bound"]
     assert json.loads(out.read_text(encoding="utf-8"))["scores"] == first["scores"]
 
 
@@ -453,7 +459,7 @@ def test_the_commands_of_a_run_name_its_plan_and_the_report(tmp_path):
     begin, end = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["what_was_run"]["commands"]
     assert shlex.split(begin) == ["epsgauge", "run", str(file), "--out", str(tmp_path / "run")]
     assert shlex.split(end) == ["epsgauge", "report", str(tmp_path / "run"), "-o", str(tmp_path / "r.json")]
-    assert f"epsgauge probe '{file}'" in [step.command for step in found.decision.steps]
+    assert f"epsgauge check '{file}' --run {tmp_path / 'run'}" in [step.command for step in found.decision.steps]
 
 
 def test_the_commands_of_counts_and_comparisons(runs, tmp_path):
@@ -472,7 +478,7 @@ def test_report_has_the_options_of_audit():
     def options(command):
         return set(inspect.signature(command).parameters)
 
-    gate = {"fail_above", "fail_on", "count_estimates", "allow_inconclusive", "curve", "explain", "as_json", "unsealed"}
+    gate = {"fail_above", "fail_on", "count_estimates", "allow_undecided", "curve", "explain", "as_json", "unsealed"}
     assert (
         options(report_command.report) - {"out", "format", "probe", "groups", "coins"}
         == options(audit_command.audit) - gate
@@ -533,3 +539,22 @@ def test_the_terminal_says_each_promise_once_and_whose_it_is(tmp_path):
     text = " ".join(" ".join(lines[heads[0] :]).split())
     assert "proven under its assumptions (Clopper-Pearson, Exact)" in text
     assert "surer guesses weigh more (Weighted)" in text
+
+
+def test_both_numbers_of_guesses_are_named(tmp_path):
+    """The threshold judges other models than choose it; the weighted bound counts all of them."""
+    audit = eg.audit(played(plan(n_models=120, audit={"fit_models": 20}), tmp_path / "run"))
+    assert (audit.judged.tally.n_samples, audit.verdict.tally.n_samples) == (100, 120)
+    named = "the verdict's bound counts N = 120, all pairs, including those used to pick the threshold"
+    assert named in " ".join(str(audit).split())
+    page = eg.report(audit, out=tmp_path / "r.md").read_text(encoding="utf-8")
+    assert f"100 judged models of 120; {named}" in page
+
+
+def test_one_model_is_no_plural(tmp_path):
+    bits = np.arange(40) % 2
+    one = eg.Scores(np.zeros(40, int), np.arange(40), bits, bits * 1.0, "add-remove", bits="coins")
+    for kind in ("html", "md"):
+        page = eg.report(eg.audit(one, delta=1e-5), out=tmp_path / f"r.{kind}").read_text(encoding="utf-8")
+        assert "1 judged model" in page
+        assert "1 judged models" not in page

@@ -59,7 +59,7 @@ def test_the_search_against_its_twin(method, shift):
 
 
 def test_of_equal_thresholds_the_smallest_is_taken():
-    scores = Scores.from_in_out([3.0, 4.0, 5.0], [0.0, 1.0, 2.0], adjacency="substitute")
+    scores = Scores.from_in_out([3.0, 4.0, 5.0], [0.0, 1.0, 2.0], adjacency="substitute", models="independent")
     found = search(scores, delta=1e-5, level=0.9, candidates=np.array([2.9, 2.5, 2.2, 2.5]))
     assert found.thresholds.tolist() == [2.2, 2.5, 2.9]
     assert found.threshold == 2.2
@@ -67,7 +67,7 @@ def test_of_equal_thresholds_the_smallest_is_taken():
 
 def test_of_equal_lower_ends_the_largest_edge_is_taken():
     """With so few samples every Clopper-Pearson lower end is 0."""
-    scores = Scores.from_in_out([1.0, 3.0, 4.0], [0.0, 2.0, 1.5], adjacency="substitute")
+    scores = Scores.from_in_out([1.0, 3.0, 4.0], [0.0, 2.0, 1.5], adjacency="substitute", models="independent")
     found = search(scores, delta=1e-5, level=0.99, method="clopper-pearson")
     assert not np.nan_to_num(found.lower).any()
     assert found.threshold == 3.0  # TPR 2/3, FPR 0
@@ -88,7 +88,7 @@ def all_lower_ends(scores):
 
 
 def test_a_search_that_finds_nothing_better_than_chance_still_gives_a_rule():
-    scores = Scores.from_in_out([0.0, 1.0], [2.0, 3.0], adjacency="substitute")
+    scores = Scores.from_in_out([0.0, 1.0], [2.0, 3.0], adjacency="substitute", models="independent")
     found = search(scores, delta=1e-5, level=0.9, candidates=np.array([0.5, 1.5, 2.5]))
     assert np.isnan(found.lower).all()
     assert found.threshold == 0.5  # FNR + FPR is 1.5 there and at 2.5, and 2 between
@@ -113,7 +113,7 @@ def test_tallies_are_counted_as_the_rule_says(rows, thresholds):
     st.floats(0.01, 0.99),
 )
 def test_the_threshold_for_an_fpr(ins, outs, target):
-    scores = Scores.from_in_out(ins, outs, adjacency="substitute")
+    scores = Scores.from_in_out(ins, outs, adjacency="substitute", models="independent")
     threshold = threshold_for_fpr(scores, target)
     assert slow_tally(scores, threshold).fpr <= target
     smaller = [s for s in ins + outs if s < threshold]
@@ -122,7 +122,7 @@ def test_the_threshold_for_an_fpr(ins, outs, target):
 
 
 def test_an_fpr_that_no_candidate_has():
-    scores = Scores.from_in_out([1.0, 2.0], [3.0, 0.0], adjacency="substitute")
+    scores = Scores.from_in_out([1.0, 2.0], [3.0, 0.0], adjacency="substitute", models="independent")
     assert threshold_for_fpr(scores, 0.1) == np.nextafter(3.0, 4.0)
     assert threshold_for_fpr(scores, 0.5, np.array([2.5, 0.5, -1.0])) == 0.5
     judged = judge(scores, SameData(target_fpr=0.5), delta=1e-5, candidates=np.array([2.5, 0.5, -1.0]))

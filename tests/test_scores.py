@@ -103,7 +103,7 @@ def test_some_rows_of_a_table():
 
 @given(ins=st.lists(finite, max_size=30), outs=st.lists(finite, max_size=30))
 def test_ins_and_outs_alternate(ins, outs):
-    scores = Scores.from_in_out(ins, outs, adjacency="add-remove")
+    scores = Scores.from_in_out(ins, outs, adjacency="add-remove", models="independent")
     assert scores.score[scores.bit == 1].tolist() == ins
     assert scores.score[scores.bit == 0].tolist() == outs
     assert scores.model.tolist() == list(range(len(ins) + len(outs)))
@@ -113,17 +113,20 @@ def test_ins_and_outs_alternate(ins, outs):
 
 
 def test_ins_and_outs_must_be_lists():
-    make = partial(Scores.from_in_out, adjacency="substitute")
+    make = partial(Scores.from_in_out, adjacency="substitute", models="independent")
     refused("ins must be one list of scores, but got an array of shape (1, 1).", make, [[1]], [2])
     refused("outs must not be NaN, but got nan at index 0.", make, [1], [np.nan])
 
 
 def test_joined_by_id():
-    scores = Scores.joined({"b": 2.0, "a": 1.0}, {"a": 0, "b": 1}, adjacency="substitute")
+    scores = Scores.joined({"b": 2.0, "a": 1.0}, {"a": 0, "b": 1}, adjacency="substitute", models="independent")
     assert (scores.id.tolist(), scores.bit.tolist(), scores.score.tolist()) == (["b", "a"], [1, 0], [2.0, 1.0])
     assert scores.model.tolist() == [0, 1]
-    same(scores, Scores.joined((["b", "a"], [2.0, 1.0]), (["a", "b"], [0, 1]), adjacency="substitute"))
-    numbered = Scores.joined({7: 2.0}, (np.array([7]), [1]), adjacency="substitute")
+    same(
+        scores,
+        Scores.joined((["b", "a"], [2.0, 1.0]), (["a", "b"], [0, 1]), adjacency="substitute", models="independent"),
+    )
+    numbered = Scores.joined({7: 2.0}, (np.array([7]), [1]), adjacency="substitute", models="independent")
     assert numbered.id.tolist() == ["7"]
 
 
@@ -140,7 +143,7 @@ def test_joined_by_id():
     ],
 )  # fmt: skip
 def test_a_misalignment_is_an_error(scores, bits, sentence):
-    refused(sentence, Scores.joined, scores, bits, adjacency="substitute")
+    refused(sentence, Scores.joined, scores, bits, adjacency="substitute", models="independent")
 
 
 # Files
@@ -376,3 +379,26 @@ def test_a_million_rows(tmp_path):
     assert np.array_equal(scores.bit, bit)
     assert np.array_equal(scores.score, score)
     assert np.array_equal(scores.model, np.arange(n))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda **said: Scores.from_in_out([2.0, 3.0], [0.0, 1.0, 0.5], adjacency="add-remove", **said),
+        lambda **said: Scores.joined(
+            dict(zip("abcde", range(5), strict=True)),
+            dict.fromkeys("abcd", 0) | {"e": 1},
+            adjacency="add-remove",
+            **said,
+        ),
+    ],
+)
+def test_which_scores_share_a_model_must_be_said(made):
+    with pytest.raises(InvalidInput, match=r'does not know which scores share a model.*models="independent".*"one"'):
+        made()
+    with pytest.raises(InvalidInput, match='models must be "one"'):
+        made(models="both")
+    one, each = made(models="one"), made(models="independent")
+    assert (len(one.models), len(each.models)) == (1, 5)
+    assert (one.taken_as, each.taken_as) == ("one", "independent")
+    assert one.score.tolist() == each.score.tolist()

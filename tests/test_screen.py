@@ -61,7 +61,7 @@ def test_a_block_of_one_has_its_own_value(method):
 def table(seed, n1, n0, shift, digits):
     rng = np.random.default_rng(seed)
     ins, outs = rng.normal(shift, 1, n1).round(digits), rng.standard_t(3, n0).round(digits)
-    return Scores.from_in_out(ins, outs, adjacency="substitute")
+    return Scores.from_in_out(ins, outs, adjacency="substitute", models="independent")
 
 
 def both_ways(scores, **kwargs):
@@ -117,7 +117,7 @@ def test_few_are_looked_at():
 def test_nobody_contends():
     none = np.arange(0)
     assert not len(contenders(none, none, none, LowerEnds(QUICK["jeffreys"], 1, 1, 0.0, 0.05)))
-    scores = Scores.from_in_out(np.arange(600.0), np.arange(600.0) + 2000, adjacency="substitute")
+    scores = Scores.from_in_out(np.arange(600.0), np.arange(600.0) + 2000, adjacency="substitute", models="independent")
     found = search(scores, delta=1e-5, level=0.9, method="jeffreys", candidates=scores.score[scores.score > 0])
     assert found.thresholds[found.best] == 1.0  # worse than chance everywhere; nearest to it at both ends
     assert np.isnan(found.lower).all()

@@ -112,7 +112,7 @@ def test_without_seals_every_bound_is_an_estimate_and_no_gate_counts_it(run):
     edit(run / FILE, "DROP TABLE sums", "UPDATE models SET seconds = 1")
     assert told("audit", run).returncode == 2
     found = json.loads(ask("audit", run, "--unsealed", "--fail-on", "violation", "--json", code=4))
-    assert found["verdict"]["bound"] == sealed["verdict"]["bound"]
+    assert found["verdict"]["bound"]["value"] == sealed["verdict"]["bound"]["value"]
     assert {row["promise"] for row in found["methods"]} == {found["verdict"]["promise"]} == {"estimate"}
     assert found["verdict"]["kind"] != "violation"
     reason = "the seals of the run's store were not checked (--unsealed)"
@@ -120,7 +120,7 @@ def test_without_seals_every_bound_is_an_estimate_and_no_gate_counts_it(run):
     assert reason in " ".join(ask("audit", run, "--unsealed").split())
     opened = eg.Run.open(run, unsealed=True)
     assert opened.status()["digest"] is None
-    assert eg.audit(opened).gauge.promise == "estimate"
+    assert eg.audit(opened).verdict.bound.promise == "estimate"
     assert ", unsealed=True))" in of_audit(eg.audit(opened))[-1]
 
 

@@ -412,7 +412,7 @@ def test_only_running_needs_locks(tmp_path):
     """Scores and runs are audited where there is no fcntl, as on Windows."""
     run = played(plan(n_models=6, audit={"fit_models": 2}), tmp_path / "run")
     table = tmp_path / "scores.csv"
-    eg.Scores.from_in_out([1.0, 2.0, 0.2], [0.0, 0.1, 3.0], adjacency="substitute").write(table)
+    eg.Scores.from_in_out([1.0, 2.0, 0.2], [0.0, 0.1, 3.0], adjacency="substitute", models="independent").write(table)
     words = [sys.executable, "-c", WITHOUT_LOCKS, str(table), str(run.path), str(tmp_path / "new")]
     done = subprocess.run(words, capture_output=True, encoding="utf-8")
     assert done.stderr == ""

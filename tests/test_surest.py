@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import optimize, special
+from scipy.stats import binom
 
 from epsgauge.bounds import surest, walk
 from epsgauge.bounds.guesses import Guesses
@@ -233,3 +234,22 @@ def test_many_scores():
 def test_bad_input(call):
     with pytest.raises(InvalidInput, match="must"):
         call()
+
+
+@pytest.mark.parametrize("kind", ["constant", "yes or no", "rounded"])
+def test_the_best_of_many_row_orders_shows_no_more(kind):
+    """Without any leak; the highest of 150 orders of equal scores used to be above 0."""
+    rng = np.random.default_rng(5)
+    bits, n = rng.integers(0, 2, 150), 150
+    scores = {"constant": np.zeros(n), "yes or no": 1.0 * rng.integers(0, 2, n), "rounded": rng.normal(size=n).round(0)}
+    orders = [rng.permutation(n) for _ in range(150)]
+    lows = {surest_lower_bound(scores[kind][o], bits[o], delta=1e-5, level=0.95).low for o in orders}
+    assert lows == {0.0}
+
+
+def test_equal_scores_alone_refute_nothing_at_any_size():
+    """Exactly, over all numbers of ones: with one fixed order, all tables of 39 equal scores would be refuted."""
+    for n in (39, 78, 126, 162):
+        ones = np.arange(n + 1)
+        above = [surest_lower_bound(np.zeros(n), ones[1:] <= k, delta=0.0, level=0.9).low > 0 for k in ones]
+        assert binom.pmf(ones, n, 0.5) @ above <= 0.1

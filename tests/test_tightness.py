@@ -85,6 +85,6 @@ def test_bounds_are_those_of_an_audit(tightness):
         ("simultaneous", rows, {"rule": "same-data"}),
     ):
         said = audit(table, delta=1e-5, verdict_level=0.95, verdict_method=name, **rule)
-        assert said.gauge.promise == "guaranteed"
-        assert said.lower_bound == found[name] > 0
+        assert said.verdict.bound.promise == "guaranteed"
+        assert said.verdict.bound.value == found[name] > 0
     assert watched_lower_bound(Evidence(judged).watched, delta=1e-5, level=0.95) == found["anytime"] > 0

@@ -11,12 +11,13 @@ from tiny_runs import evidence_of_tally
 
 from epsgauge.auditing.adversary import Adversary
 from epsgauge.auditing.claim import Claim, NoClaim, promises
-from epsgauge.auditing.verdict import verdict
+from epsgauge.auditing.verdict import Judge, verdict
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms import accounting
 from epsgauge.mechanisms.privacy import DPSGD, KnownPrivacy
 from epsgauge.methods.power import MAX_CELLS
 from epsgauge.methods.table import METHODS
+from epsgauge.numbers import at_least
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.tally import Tally
 
@@ -27,8 +28,8 @@ TRAINED = DPSGD(sample_rate=0.1, noise_multiplier=1.0, steps=100)
 def ruled(tally, claim=None, *, failed=(0, 0), method="clopper-pearson", level=0.99, promise="guaranteed", **kw):
     """`claim` is an ε at δ = 1e-5."""
     about = NoClaim("none.") if claim is None else Claim(claim, 1e-5, "substitute", "stated")
-    evidence, by = evidence_of_tally(tally, failed), {"method": METHODS[method], "adversary": WHO}
-    return verdict(about, evidence, level=level, delta=1e-5, promise=promise, **by, **kw)
+    by = {"judge": Judge(METHODS[method], promise), "several": False, "adversary": WHO}
+    return verdict(about, evidence_of_tally(tally, failed), level=level, delta=1e-5, **by, **kw)
 
 
 def binomial(n, rate):
@@ -81,7 +82,7 @@ def test_the_bound_of_the_verdict_keeps_its_level(n, eps, rates):
 def test_the_direction_is_fixed_beforehand():
     wrong = Tally(tp=1, fn=299, tn=2, fp=298)
     for method in ("clopper-pearson", "jeffreys"):
-        assert ruled(wrong, 0.1, method=method).bound == 0
+        assert ruled(wrong, 0.1, method=method).bound.value == 0
     folded = ruled(wrong, 0.1, method="bayes", promise="credible")
     assert folded.kind == "violation by a credible bound"
     assert "reads it as its opposite" in folded.sentence
@@ -107,13 +108,13 @@ def test_detectable_against_simulation(n1, n0, fn, fp):
 
 def test_detectable_of_a_perfect_attack_is_the_largest_bound():
     v = ruled(Tally(tp=50, fn=0, tn=60, fp=0), 8.0)
-    assert v.detectable == v.largest == v.bound
+    assert v.detectable == v.largest == v.bound.value
 
 
 def test_detectable_without_one_of_the_bits():
     v = ruled(Tally(tp=0, fn=0, tn=60, fp=0), 1.0)
-    assert (v.bound, v.largest, v.detectable) == (0.0, 0.0, 0.0)
-    assert v.kind == "underpowered"
+    assert (v.bound.value, v.largest, v.detectable) == (0.0, 0.0, 0.0)
+    assert v.kind == "cannot decide"
 
 
 # The verdicts
@@ -122,23 +123,24 @@ def test_detectable_without_one_of_the_bits():
 def test_violation():
     v = ruled(Tally(tp=280, fn=20, tn=290, fp=10), 1.0)
     assert v.kind == "violation"
-    assert v.bound == pytest.approx(float(bound_by_hand(20, 10, 300, 300, 1e-5)))
+    assert v.bound.value == pytest.approx(float(bound_by_hand(20, 10, 300, 300, 1e-5)))
     assert v.sentence.startswith("Violation: the stated claim ε = 1 at δ = 1e-05 (substitute) does not hold.")
-    assert f"at least {v.bound:.3g} (Clopper-Pearson, one-sided, level 0.99, N = 600)" in v.sentence
+    how = "Clopper-Pearson, guaranteed, one-sided 99 %, δ = 1e-05, substitute, N = 600"
+    assert v.shown == (f"{v.bound.text} for any training ({how}).",)
 
 
-def test_not_refuted_says_by_whom():
+def test_no_objection_says_by_whom():
     v = ruled(Tally(tp=180, fn=120, tn=190, fp=110), 3.0)
-    assert v.kind == "not refuted"
+    assert v.kind == "no objection"
     assert v.detectable <= v.largest
     for part in (
-        "Not refuted by this adversary",
+        "No objection found: nothing contradicts the stated claim ε = 3",
         "attack loss",
         "threshold 1 fixed beforehand",
         "black box: the loss of z1",
         "substitute",
         "N = 600",
-        f"refutes claims below ε = {v.detectable:.3g} with 80 % power",
+        f"refutes claims below ε = {at_least(v.detectable)} with 80 % power",
     ):
         assert part in v.sentence
 
@@ -146,34 +148,34 @@ def test_not_refuted_says_by_whom():
 def test_a_bound_equal_to_the_claim_is_no_violation():
     tally = Tally(tp=180, fn=20, tn=190, fp=10)
     bound = METHODS["clopper-pearson"].of(tally, delta=1e-5, level=0.99)
-    assert ruled(tally, bound).kind == "not refuted"
+    assert ruled(tally, bound).kind == "no objection"
     assert ruled(tally, math.nextafter(bound, 0)).kind == "violation"
 
 
-def test_underpowered_is_when_even_a_perfect_attack_cannot():
-    tally = Tally(tp=30, fn=20, tn=40, fp=10)
+def test_it_cannot_decide_when_even_a_perfect_attack_cannot():
+    tally = Tally(tp=45, fn=5, tn=45, fp=5)
     largest = float(bound_by_hand(0, 0, 50, 50, 1e-5))
-    assert ruled(tally, largest).kind == "underpowered"
-    assert ruled(tally, math.nextafter(largest, 0)).kind == "not refuted"
+    assert ruled(tally, largest).kind == "cannot decide"
+    assert ruled(tally, math.nextafter(largest, 0)).kind == "no objection"
     v = ruled(tally, largest)
     assert v.largest == pytest.approx(largest)
     assert "needs about N = 102." in v.sentence  # a little more than there is
 
 
-def test_underpowered_beyond_all_measure():
+def test_a_claim_beyond_all_measure():
     assert "No number of guesses up to 1e+08 is enough" in ruled(Tally(tp=5, fn=5, tn=5, fp=5), 1e4).sentence
 
 
 def test_failed_models_lower_what_can_be_shown():
     whole, some = Tally(tp=50, fn=0, tn=50, fp=0), Tally(tp=50, fn=10, tn=50, fp=5)
-    assert ruled(some, 9.0, failed=(10, 5)).largest == ruled(some, 9.0, failed=(10, 5)).bound
+    assert ruled(some, 9.0, failed=(10, 5)).largest == ruled(some, 9.0, failed=(10, 5)).bound.value
     assert ruled(some, 9.0, failed=(10, 5)).largest < ruled(whole, 9.0).largest
 
 
-def test_failed_models_can_be_why_it_is_underpowered():
+def test_failed_models_can_be_why_it_cannot_decide():
     tally = Tally(tp=50, fn=10, tn=50, fp=10)
     v = ruled(tally, 2.0, failed=(10, 10))
-    assert v.kind == "underpowered"
+    assert v.kind == "cannot decide"
     assert "20 guesses about failed models count as wrong: train those models again." in v.sentence
     assert "needs about N" in ruled(tally, 5.0, failed=(10, 10)).sentence  # too few, failures or not
 
@@ -182,7 +184,7 @@ def test_no_claim_still_reports_the_bound():
     v = ruled(Tally(tp=280, fn=20, tn=290, fp=10))
     assert (v.kind, v.claim) == ("no claim", None)
     assert v.sentence.startswith("No claim: none.")
-    assert f"at least {v.bound:.3g}" in v.sentence
+    assert f"{v.bound.text} for any training" in v.sentence
 
 
 def test_no_sentence_says_more_than_is_known():
@@ -198,10 +200,10 @@ def test_no_sentence_says_more_than_is_known():
 def test_the_claim_is_judged_at_its_own_delta():
     tally = Tally(tp=280, fn=20, tn=290, fp=10)
     claim = Claim(2.0, 0.01, "substitute", "stated")
-    by = {"method": METHODS["clopper-pearson"], "promise": "guaranteed", "adversary": WHO}
+    by = {"judge": Judge(METHODS["clopper-pearson"], "guaranteed"), "several": False, "adversary": WHO}
     v = verdict(claim, evidence_of_tally(tally), level=0.99, delta=1e-5, **by)
     assert v.delta == 0.01
-    assert v.bound == pytest.approx(float(bound_by_hand(20, 10, 300, 300, 0.01)))
+    assert v.bound.value == pytest.approx(float(bound_by_hand(20, 10, 300, 300, 0.01)))
 
 
 # Which claim

@@ -18,7 +18,7 @@ from epsgauge.reporting.viewer import audits, cache
 from epsgauge.reporting.viewer.apart import Apart
 from epsgauge.reporting.viewer.audits import Audits, judged
 from epsgauge.reporting.viewer.board import Board
-from epsgauge.reporting.viewer.cache import Cache, Facts, Known
+from epsgauge.reporting.viewer.cache import Cache, Facts, Known, KnownBound
 from epsgauge.reporting.viewer.listing import COLUMNS, RULINGS, Row, Wanted
 from epsgauge.reporting.viewer.runs import Folder
 from epsgauge.reporting.viewer.seen import Seen
@@ -144,7 +144,7 @@ def entries(kept):
         lambda file: file.write_text(
             json.dumps({**json.loads(file.read_text(encoding="utf-8")), "content": "of another run"})
         ),
-        lambda file: file.write_text(file.read_text(encoding="utf-8").replace('"bound":', '"bound":-1')),
+        lambda file: file.write_text(file.read_text(encoding="utf-8").replace('"value":', '"value":-1')),
         lambda file: file.write_text(
             re.sub(r'"kind":"[^"]*"', '"kind":"<b>fine</b>"', file.read_text(encoding="utf-8"))
         ),
@@ -250,16 +250,17 @@ def row(name, **more):
     """A run with these values, as a list has it."""
     verdict = more.pop("verdict", None)
     if verdict is not None:
-        rest = {"promise": "guaranteed", "label": "", "level": 0.9, "delta": 0.0, "adjacency": "", "sentence": ""}
-        kind, bound = verdict
-        verdict = Known(kind=kind, bound=bound, claimed=more.get("claimed"), n_judged=1, **rest)
+        kind, value = verdict
+        bound = KnownBound(value=value, promise="guaranteed", short_scope="any training", sentence="")
+        rest = {"claimed": more.get("claimed"), "claimed_text": "", "adjacency": "", "sentence": "", "n_judged": 1}
+        verdict = Known(kind=kind, bounds=(bound,), **rest)
     numbers = {"n_models": 1, "n_done": 1, "n_failed": 0, "over": True, "as_planned": True}
     return Row(name, Standing(name, Facts(name=name, **{**numbers, **more}), False, 0, ""), verdict)
 
 
 ROWS = [
     row("b", begun="2026-03-01T10:00:00", attack="lira", n_models=5, verdict=("violation", 3.0), claimed=1.0),
-    row("A", begun="2026-01-01T10:00:00", attack="percentile", n_models=7, verdict=("not refuted", 0.5), claimed=9.0),
+    row("A", begun="2026-01-01T10:00:00", attack="percentile", n_models=7, verdict=("no objection", 0.5), claimed=9.0),
     row("c", tags=("x", "y"), n_models=6),
     row("d", begun="2026-02-01T10:00:00", tags=("x",), n_models=5, verdict=("violation", float("inf")), claimed=2.0),
 ]

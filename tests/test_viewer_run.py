@@ -46,7 +46,7 @@ def test_a_report_is_that_of_the_library(client, folder):
     ours = written(audit, "html", out="a-b-run-b.html")
     assert re.findall(r"<svg.*?</svg>", html.text, re.S) == re.findall(r"<svg.*?</svg>", ours, re.S)
     record = json.loads(client.get("/download", **{"id": "a", "as": "json"}).text)
-    assert record["verdict"]["bound"] == audit.verdict.bound
+    assert record["verdict"]["bound"]["value"] == audit.verdict.bound.value
     assert client.get("/download", **{"id": "a", "as": "md"}).text.startswith("# ")
 
 
@@ -72,7 +72,7 @@ def test_the_page_begins_with_a_verdict_that_was_kept(client, folder):
     page = client.get("/run", id="a").text
     found = audit_run(eg.Run.open(folder / "a"))
     assert f"{found.verdict.kind}</span>" in page
-    assert f"ε ≥ {found.verdict.bound:.3f}" in page
+    assert str(found.verdict.bound) in page
     assert "Pictures and warnings are on their way" in page
     half = client.get("/run", id="half").text
     assert "ε ≥" not in half

@@ -18,6 +18,7 @@ from epsgauge.runner import looks, wal
 from epsgauge.runner.progress import Watch
 from epsgauge.runner.run import LOST
 from epsgauge.runner.store import FILE
+from epsgauge.runner.trouble import Damaged, in_words
 from epsgauge.runner.wal import has_lost
 
 N, PAGE = 40, 4096
@@ -188,3 +189,9 @@ def test_a_run_that_lost_its_beginning_begins_again(planned, whole, tmp_path):
     back = played(planned, folder)
     assert (back.n_done, back.notes) == (40, [LOST])
     assert back.signals()["loss"].tobytes() == whole.signals()["loss"].tobytes()
+
+
+def test_a_message_of_sqlite_that_is_not_utf8_is_damage(tmp_path):
+    """A bit turned in the schema: SQLite quotes it, and Python cannot decode the quotation."""
+    with pytest.raises(Damaged, match=r"damaged \(a text in it is not UTF-8\)"), in_words(tmp_path / "store.sqlite"):
+        b"\xce(".decode("utf-8")

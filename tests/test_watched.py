@@ -217,4 +217,4 @@ def test_the_order_of_a_table_may_follow_its_bits():
     bits = np.sort(rng.integers(0, 2, 600))[::-1]
     table = Scores(np.arange(600), np.zeros(600, int), bits, rng.normal(size=600), "substitute", bits="coins")
     a = audit(table, verdict_method="anytime")
-    assert (a.verdict.bound, a.evidence.can_be_watched) == (0.0, False)
+    assert (a.verdict.bound.value, a.evidence.can_be_watched) == (0.0, False)

@@ -24,6 +24,7 @@ from epsgauge.figures.density import density, density_of
 from epsgauge.figures.groups import Group, Groups
 from epsgauge.figures.labels import Flag, placed, wide
 from epsgauge.figures.ladder import Ladder, Rung
+from epsgauge.figures.ruler import Shown
 from epsgauge.figures.scales import Scale, decades, power_name, tick_names, ticks
 from epsgauge.figures.subject import Subject
 from epsgauge.figures.words import Words
@@ -82,7 +83,9 @@ def base() -> eg.Audit:
 
 def ladder_of(eps: float, claimed: float | None) -> Ladder:
     finite = None if claimed is None or math.isinf(claimed) else claimed  # an infinite one is none
-    rungs = (Rung("<nobody>", 0.0, 0.0, "inconclusive"), Rung("everybody", eps / 2, eps, "violation"))
+    bounds = [Shown(value, "weighted", "Weighted", 0.99, "guaranteed") for value in (0.0, eps / 2)]
+    curve = Shown(eps, "curve", "Curve", 0.99, "guaranteed", "if …", "if DP-SGD", conditional=True)
+    rungs = (Rung("<nobody>", (bounds[0],), "cannot decide"), Rung("everybody", (bounds[1], curve), "violation"))
     return Ladder(1e-5, 0.99, finite, {"a training": rungs, "another": rungs[1:]}, max(finite or 0.0, eps) or 1.0)
 
 

@@ -12,16 +12,11 @@ from worst_case import most_won
 import epsgauge as eg
 from epsgauge.bounds import shapes, weighted
 from epsgauge.bounds.classed import Classed, classed
+from epsgauge.bounds.given_away import _gained, prices, surest_that_count, way
+from epsgauge.bounds.guesses import Guesses
+from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.shapes import EDGES, of_both_sides, of_one_side
-from epsgauge.bounds.weighted import (
-    COSTS,
-    _fewest,
-    _price,
-    _ratio,
-    again_at,
-    refuted,
-    weighted_lower_bound,
-)
+from epsgauge.bounds.weighted import Game, _ratio, again_at, refuted, weighted_lower_bound
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.methods.facts import Facts, Lost, left
@@ -62,8 +57,8 @@ def guesses_of(table, wrong=NONE):
     return Classed.of(n, np.asarray(wrong), *fit)
 
 
-def refutes(guesses, eps, **asked):
-    return next(refuted(guesses, np.array([eps]), **asked))
+def refutes(guesses, eps, *, n_bits, delta, alpha, independent=False):
+    return next(refuted(guesses, np.array([eps]), Game(n_bits, delta, alpha, independent)))
 
 
 def outcomes(n):
@@ -148,7 +143,7 @@ def test_a_right_guess_never_lowers_the_statistic():
     for _ in range(60):
         table = {int(j): rng.integers(1, 30, 3) for j in rng.choice(WIDTH, 6, replace=False)}
         guesses = guesses_of(table)
-        ratio = _ratio(guesses, float(special.expit(-rng.uniform(0.01, 9.9))), int(rng.integers(1, 20)))
+        ratio = _ratio(guesses, float(special.expit(-rng.uniform(0.01, 9.9))))
         if ratio is None:
             continue
         wrong = rng.integers(0, ratio.n + 1, (20, len(ratio.n)))
@@ -159,7 +154,7 @@ def test_a_right_guess_never_lowers_the_statistic():
 @pytest.mark.parametrize("eps", [0.33, 2.1, 5.3])
 def test_nor_where_hardly_a_shape_is_surer_than_eps(eps):
     table = {6: (50, 9, 0), 9: (80, 60, 2), ZERO + 3: (200, 30, 90)}
-    ratio = _ratio(guesses_of(table), float(special.expit(-eps)), 1)
+    ratio = _ratio(guesses_of(table), float(special.expit(-eps)))
     for c, size in enumerate(ratio.n):
         wrong = np.zeros((size + 1, len(ratio.n)), int)
         wrong[:, c] = np.arange(size + 1)
@@ -284,16 +279,10 @@ def most_refuted(outputs, *, n_bits, eps, delta):
     return -found.fun
 
 
-def kappa(m, eps):
-    """The largest probability of a number of wrong guesses among m."""
-    return stats.binom.pmf(np.arange(m + 1), m, 1 / (1 + np.exp(eps))).max()
-
-
-def price(sizes, refuted, eps):
-    """(1 − q) times the mean of κ below the size, the largest over classes that matter."""
-    matter = [size for c, size in enumerate(sizes) if (np.diff(refuted.astype(int), axis=c) != 0).any()]
-    means = [np.mean([kappa(m, eps) for m in range(size)]) for size in matter]
-    return max(means, default=0.0) / (1 + np.exp(eps))
+def allowed_to_be_refuted(f, n_bits, eps, delta):
+    """Theorem 6, for every number j: f / (q^j (1 + j (1 − q))) + N δ (1 − q) / (1 + j (1 − q))."""
+    q, j = np.exp(eps) / (1 + np.exp(eps)), np.arange(60)
+    return (f / q**j + n_bits * delta * (1 - q)) / (1 + j * (1 - q))
 
 
 def coins_of(sizes, eps):
@@ -328,12 +317,9 @@ def test_no_mechanism_of_three_bits_is_refuted_more_often():
             return bool(refuted[tuple(wrong)])
 
         f = max(coins_of(sizes, eps)[refuted].sum() for _, sizes, refuted in made.values() if sizes)
-        allowed = 3 * delta * max(price(sizes, refuted, eps) for _, sizes, refuted in made.values() if sizes)
         most = most_won(3, wins, eps=eps, delta=delta)
-        assert most <= f + allowed + 1e-8
-        if allowed:
-            used.append((most - f) / allowed)
-    assert max(used) > 0.5
+        used.append(most / min(allowed_to_be_refuted(f, 3, eps, delta)))
+    assert 0.9 < max(used) <= 1 + 1e-8
 
 
 def test_no_mechanism_of_more_bits_is_refuted_more_often():
@@ -343,12 +329,9 @@ def test_no_mechanism_of_more_bits_is_refuted_more_often():
         tables = [tuple(rng.integers(2, 7, rng.integers(1, 3))) for _ in range(3)]
         outputs = [(sizes, drawn(rng, sizes, eps, alpha)) for sizes in tables]
         f = max(coins_of(sizes, eps)[refuted].sum() for sizes, refuted in outputs)
-        allowed = 12 * delta * max(price(sizes, refuted, eps) for sizes, refuted in outputs)
         most = most_refuted(outputs, n_bits=12, eps=eps, delta=delta)
-        assert most <= f + allowed + 1e-8
-        if allowed:
-            used.append((most - f) / allowed)
-    assert max(used) > 0.5
+        used.append(most / min(allowed_to_be_refuted(f, 12, eps, delta)))
+    assert 0.7 < max(used) <= 1 + 1e-8
 
 
 def test_both_programs_say_the_same():
@@ -362,9 +345,9 @@ def test_both_programs_say_the_same():
         assert most_won(3, wins, eps=eps, delta=delta) == pytest.approx(most, abs=1e-7)
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.002), (0.4, 0.035)])
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.002), (0.1, 0.02), (0.4, 0.035)])
 def test_the_worst_mechanism_is_refuted_with_at_most_alpha(eps, delta):
-    """What `refutes` says of every outcome of three outputs, whose classes are joined where δ asks for it."""
+    """What `refutes` says of every outcome of three outputs, at prices with and without a margin."""
     n_bits, alpha, outputs = 14, 0.25, []
     for table in (FLAT, {2: (6, 0, 0), ZERO + 3: (6, 0, 0)}, {0: (3, 2, 1), 2: (5, 5, 2), ZERO + 4: (3, 4, 0)}):
         n = columns(table)[0]
@@ -391,35 +374,149 @@ def test_nor_is_it_where_classes_are_read(eps, delta):
     assert most_refuted(outputs, n_bits=n_bits, eps=eps, delta=delta) <= alpha
 
 
-@pytest.mark.parametrize("eps", [0.02, 0.5, 2.0, 5.0])
-@pytest.mark.parametrize("pivotal", [0.9, 0.5, 0.2, 0.05, 0.02])
-def test_so_many_guesses_are_enough(eps, pivotal):
-    wrong = float(special.expit(-eps))
-    n = _fewest(wrong, pivotal)
-    at = np.arange(n)
-    modes = stats.binom.pmf(np.floor((at + 1) * wrong), at, wrong)
-    assert modes[:50] == pytest.approx([kappa(m, eps) for m in at[:50]])
-    assert modes.mean() <= pivotal
-    assert modes[: int(0.94 * n)].mean() > pivotal or n <= 1
+# With δ, if each bit has an independent model of its own, by enumeration
 
 
-def test_what_delta_costs_is_enough_for_the_classes():
-    for eps, n_bits, delta, alpha in product((0.02, 1.0, 4.0), (20, 2000, 10**5), (0.0, 1e-6, 1e-4, 0.01), (0.01, 0.2)):
-        wrong = float(special.expit(-eps))
-        cost, fewest = _price(wrong, n_bits, delta, alpha)
-        assert cost <= COSTS[-1] * alpha
-        if fewest <= 10**5:
-            at = np.arange(fewest)
-            mean = stats.binom.pmf(np.floor((at + 1) * wrong), at, wrong).mean()
-            assert n_bits * delta * wrong * mean <= cost * (1 + 1e-9)
+def most_refuted_of_models(outputs, *, n_bits, eps, delta):
+    """sup Pr[refuted] over independent models, one for each bit: outputs are (sizes, side of each class, refuted).
+
+    A model gives its bit away with δ, else its guess is right with q. Who sees all that picks an output and where the
+    guesses that are given away stand in it: those of 1 on the side of ones.
+    """
+    best, wrong = np.zeros((n_bits + 1, n_bits + 1)), 1 / (1 + np.exp(eps))
+    for sizes, sides, said in outputs:
+        one = [[stats.binom.pmf(np.arange(size + 1), size - k, wrong) for k in range(size + 1)] for size in sizes]
+        for aside in product(*(range(size + 1) for size in sizes)):
+            given = tuple(sum(k for k, side in zip(aside, sides, strict=True) if side == each) for each in (0, 1))
+            mass = np.ones(())
+            for c, k in enumerate(aside):
+                mass = np.multiply.outer(mass, one[c][k])
+            best[given] = max(best[given], mass[said].sum())
+    best = np.maximum.accumulate(np.maximum.accumulate(best, axis=0), axis=1)  # fewer may be used
+    law = stats.multinomial(n_bits, [delta / 2, delta / 2, 1 - delta])
+    numbers = [(up, down) for up, down in product(range(n_bits + 1), repeat=2) if up + down <= n_bits]
+    return sum(law.pmf([up, down, n_bits - up - down]) * best[up, down] for up, down in numbers)
 
 
-@pytest.mark.parametrize("fewest", [1, 5, 30])
-def test_classes_are_joined_from_outside_until_each_is_large_enough(fewest):
-    guesses = guesses_of({j: (2 + j % 7, 0, 0) for j in range(WIDTH)})
-    ratio = _ratio(guesses, 0.5, fewest)
-    assert (ratio.n >= fewest).all()
-    assert guesses.n.sum() - ratio.n.sum() < 2 * fewest
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.005), (0.1, 0.05), (0.5, 0.1), (1.0, 0.2)])
+def test_the_worst_models_are_refuted_with_at_most_alpha(eps, delta):
+    n_bits, alpha = 12, 0.25
+
+    def most(price_for):
+        outputs = []
+        for table in (FLAT, {2: (6, 0, 0), ZERO + 3: (6, 0, 0)}, {0: (3, 2, 1), 2: (5, 5, 2), ZERO + 4: (4, 4, 0)}):
+            n = columns(table)[0]
+            at = np.flatnonzero(n)
+            asked = {"n_bits": n_bits, "delta": price_for, "alpha": alpha, "independent": True}
+            said = [refutes(guesses_of(table, w), eps, **asked) for w in outcomes(n)]
+            outputs.append((tuple(n[at]), tuple(at >= ZERO), np.array(said).reshape([size + 1 for size in n[at]])))
+        return most_refuted_of_models(outputs, n_bits=n_bits, eps=eps, delta=delta)
+
+    paid = prices(np.array([eps]), n_bits=n_bits, delta=delta, alpha=alpha, independent=True)
+    assert (paid[0].aside > 0) == (delta > 0.01)
+    assert 0.05 * alpha < most(delta) <= alpha
+    if delta > 0.01:  # without the price it would be too much
+        assert most(0.0) > alpha
+
+
+@pytest.mark.parametrize("eps", [0.02, 1.0, 4.0, 9.0])
+@pytest.mark.parametrize(("n", "p"), [(30, 0.1), (2000, 5e-4), (2000, 0.02), (10**5, 1e-6), (10**5, 0.005)])
+def test_what_more_given_away_than_set_aside_gains(eps, n, p):
+    """Against the sum over all numbers."""
+    wrong, k = 1 / (1 + np.exp(eps)), np.unique(np.floor(n * p + np.arange(-3, 8) * np.sqrt(n * p)).clip(0))
+    given = np.arange(min(n, int(n * p + 60 * np.sqrt(n * p) + 60)) + 1)
+    mass = stats.binom.pmf(given, n, p)
+    slow = [mass @ -np.expm1(np.maximum(given - each, 0) * np.log1p(-wrong)) for each in k]
+    found = _gained(k, np.array([[wrong]]), n, p)[0]
+    assert (found >= np.array(slow) * (1 - 1e-9)).all()
+    assert found == pytest.approx(slow, rel=1e-4, abs=1e-9)
+
+
+def test_shapes_are_surer_further_out():
+    """What is set aside rests on it."""
+    assert (np.diff(of_one_side(), axis=1) >= 0).all()
+    assert all((np.diff(of_both_sides()[:, side], axis=1) >= 0).all() for side in (slice(0, ZERO), slice(ZERO, WIDTH)))
+
+
+def test_what_is_set_aside():
+    n, wrong = NONE.copy(), NONE.copy()
+    n[[1, 4, 6, ZERO + 2]], wrong[[1, 4, 6, ZERO + 2]] = (9, 5, 4, 8), (1, 2, 3, 8)
+    left = Classed.of(n, wrong, NONE, NONE).without(6)
+    assert left.n[[1, 4, 6, ZERO + 2]].tolist() == [9, 3, 0, 2]
+    assert left.wrong[[1, 4, 6, ZERO + 2]].tolist() == [3, 3, 0, 2]  # of five that are left outside, two move inwards
+    whole = Classed.of(n, wrong, NONE, NONE)
+    assert whole.without(0) is whole
+    assert whole.without(100).n.sum() == 0
+
+
+def test_a_wrong_guess_further_out_never_says_more():
+    """After some were set aside; so those that are given away are best kept outermost."""
+    rng = np.random.default_rng(30)
+    for _ in range(40):
+        n = rng.integers(0, 5, WIDTH)
+        wrong, k, chance = rng.binomial(n, 0.3), int(rng.integers(0, 8)), float(special.expit(-rng.uniform(0.05, 3)))
+        side = slice(0, ZERO) if rng.random() < 0.5 else slice(ZERO, WIDTH)
+        right, bad = (np.flatnonzero(x[side] > 0) + side.start for x in (n - wrong, wrong))
+        if not (len(right) and len(bad)) or bad.max() <= right.min():
+            continue
+        moved = wrong.copy()
+        moved[bad.max()] -= 1
+        moved[right.min()] += 1  # inwards
+        logs = []
+        for w in (wrong, moved):
+            ratio = _ratio(Classed.of(n, w, NONE, NONE).without(k), chance)
+            logs.append(0.0 if ratio is None else float(ratio.log(ratio.wrong[None])[0]))
+        assert logs[0] <= logs[1] + 1e-10
+
+
+def test_the_price_depends_on_numbers_alone():
+    for n_bits, delta, alpha in product((20, 2000, 10**5), (0.0, 1e-6, 1e-4, 0.01), (0.01, 0.2)):
+        for independent in (False, True):
+            eps = np.array([0.02, 1.0, 4.0])
+            for e, price in zip(
+                eps, prices(eps, n_bits=n_bits, delta=delta, alpha=alpha, independent=independent), strict=True
+            ):
+                assert price.cost == np.inf or price.cost <= 0.9 * alpha
+                assert price.cost <= n_bits * delta / (1 + np.exp(e)) * (1 + 1e-8) or price.cost == np.inf
+                assert (price.aside, price.beyond) == (0, 0.0) if delta == 0 else True
+
+
+@pytest.mark.parametrize(
+    ("n_bits", "n_models", "delta", "want"),
+    [
+        (10**5, 10**5, 1e-2, "first"),
+        (6000, 300, 1e-5, "weigh"),
+        (6000, 1, 1e-5, "weigh"),
+        (10**5, 5000, 1e-4, "count"),
+        (10**5, 1, 1e-2, "count"),
+        (10**5, 5000, 1e-2, "first"),
+    ],
+)
+def test_which_guesses_are_judged(n_bits, n_models, delta, want):
+    assert way(n_bits, n_models, delta=delta, level=0.95) == want
+
+
+@pytest.mark.parametrize(("pairs", "delta"), [(20, 2e-2), (400, 2e-3)])
+def test_where_much_may_be_given_away(pairs, delta):
+    """The surest guesses are counted; beyond, one pair of each model is weighed."""
+    evidence = Evidence.of_scores(table(8000 // pairs, pairs), 1.0)
+    found = WEIGHTED.found(evidence, delta=delta, level=0.9)
+    if pairs == 20:
+        first = evidence.first_pairs
+        want = weighted_lower_bound(first.classed, n_bits=400, delta=delta, level=0.95, independent=True)
+        assert "first pair of each model" in found.before
+    else:
+        r = surest_that_count(8000, delta=delta, level=0.95)
+        order = np.argsort(-np.abs(shapes.places(evidence.scores.score)))[:r]
+        right = int(
+            ((evidence.scores.score > np.quantile(evidence.scores.score, [0.25, 0.75]).mean()) == evidence.scores.bit)[
+                order
+            ].sum()
+        )
+        want = pooled_bound(Guesses(right, r, 8000), delta=delta, level=0.95).eps
+        assert f"{r} surest" in found.before
+    assert found.low == want > 0.3
+    assert 0 < WEIGHTED.detectable(evidence, delta=delta, level=0.95) <= found.low
 
 
 # At the truth
@@ -533,16 +630,16 @@ def test_more_evidence_shows_more():
 
 
 def test_at_a_high_level_points_are_passed_over_where_delta_leaves_nothing():
-    """More perfect guesses never show less; before, 200 of them showed nothing at this level, and 100 showed 2."""
+    """More perfect guesses never show less."""
     found = []
     for n in (100, 200, 400, 800):
         guesses = guesses_of({0: (n // 2, 20, 0), ZERO: (n // 2, 20, 0)})
         found.append(weighted_lower_bound(guesses, n_bits=n, delta=5e-6, level=0.9999))
-        assert not next(refuted(guesses, np.array([9.0]), n_bits=n, delta=5e-6, alpha=1e-4))
+        assert not refutes(guesses, 9.0, n_bits=n, delta=5e-6, alpha=1e-4)
     assert found == sorted(found)
     assert found[0] > 1.5
-    assert [weighted._first(n, 5e-6, 1e-4) > 0 for n in (50, 800)] == [False, True]
-    assert weighted._first(2000, 1e-5, 0.01) == weighted._first(2, 1e-5, 1e-4) == weighted._first(10**6, 0.0, 1e-4) == 0
+    passed = [weighted._first(Game(n, 1e-5, alpha, False)) for n, alpha in ((2000, 0.01), (2000, 1e-4), (5, 1e-7))]
+    assert passed[0] == passed[1] == 0 < passed[2]
 
 
 def test_nothing_is_shown_if_the_first_point_that_is_tried_holds():
@@ -654,9 +751,9 @@ def test_it_judges_coins(rule, pairs):
 def test_an_audit_of_coins_rests_on_it(pairs, settings):
     found = eg.audit(table(80, pairs), delta=1e-5, **settings)
     assert found.judge is WEIGHTED
-    assert found.gauge.promise == "guaranteed"
+    assert found.verdict.bound.promise == "guaranteed"
     level = found.settings.verdict_level
-    assert found.lower_bound == WEIGHTED.lower_bound(found.evidence, delta=1e-5, level=level) > 0
+    assert found.verdict.bound.value == WEIGHTED.lower_bound(found.evidence, delta=1e-5, level=level) > 0
 
 
 @pytest.mark.parametrize("mu", [{}, {"claimed_mu": 1.0, "claimed_adjacency": "substitute"}])
@@ -690,7 +787,6 @@ def test_what_it_promises():
     assert promise() == "guaranteed"
     for lost in (
         {"delta_declared": False},
-        {"level_declared": False},
         {"bits": "unknown"},
         {"bits": "dealt"},
         {"lost": Lost("stopped early", stopping=True)},

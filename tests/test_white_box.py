@@ -490,7 +490,7 @@ def diverged():
         (lambda: plan({"prest": "white-box"}), "adversary.prest is not"),
         (lambda: plan({"inserts": "gradient"}), 'inserts = "gradient" needs sees = "model" or "updates"'),
         (lambda: plan({"sees": "model"}), 'sees = "model" goes with inserts = "gradient"'),
-        (lambda: plan(pool_size=4), "needs no pairs of records, but got game.pool_size = 4. Remove it, or use"),
+        (lambda: plan(challenge="average", pool_size=4), "but got game.pool_size = 4. Remove it, or use"),
         (lambda: plan(challenge="explicit", canaries="digits"), "but got game.challenge = 'explicit'. Remove it, or"),
         (lambda: plan(RECORDS, sees="z0", base="resampled"), 'goes with game.sees = "pair", but got "z0"'),
         (lambda: plan(audit={"attack": "loss"}), 'inserts = "gradient" does not have. Use attack = "updates".'),

@@ -70,7 +70,7 @@ def data():
 def canaries(data):
     return (np.array([0.0]),), (np.array([1.0]),)
 """
-HEAD = """# Five verdicts
+HEAD = """# Four verdicts
 
 <!-- made by `python tools/gallery.py` -->
 
@@ -117,9 +117,8 @@ SAMPLES = (
         "The attack proves nothing here. But by the accountant this noisy sum spends more than is claimed, so nothing "
         "supports the claim.",
     ),
-    Sample("not refuted", 1.0, 1.0, 600, "The claim holds, and the audit cannot say more than that it found nothing."),
-    Sample("inconclusive", 0.001, 1.0, 200, "Almost nothing leaks, so the attack is too weak to test the claim."),
-    Sample("underpowered", 4.0, 4.0, 40, "Even a perfect attack could not refute ε = 4 with 40 models."),
+    Sample("no objection", 1.0, 1.0, 600, "The claim holds, and the audit cannot say more than that it found nothing."),
+    Sample("cannot decide", 4.0, 4.0, 40, "Even a perfect attack could not refute ε = 4 with 40 models."),
 )
 
 

@@ -16,8 +16,8 @@ HEAD = """# The JSON of an audit
 
 <!-- made by `python tools/json_page.py` -->
 
-`epsgauge audit RUN --json` and `epsgauge scores FILE --json` print one object. `schema_version` is {version}.
-It changes when a key is removed or changes its meaning, not when one is added. The
+`epsgauge audit RUN --json`, `epsgauge scores FILE --json` and `epsgauge mechanism … --json` print one object.
+`schema_version` is {version}. It changes when a key is removed or changes its meaning, not when one is added. The
 [JSON Schema](https://json-schema.org) ships with the package:
 
 ```python
@@ -32,10 +32,10 @@ It changes when a key is removed or changes its meaning, not when one is added. 
 `epsgauge compare --json` and `epsgauge scores --cohorts --json` have such an object for each run or group under
 `audit`. `epsgauge report --format json` adds `what_was_run`. A number that is infinite is the string `"inf"`.
 
-In CI, read `verdict.kind`, `gate.outcome` and `lower_bound`:
+In CI, read `verdict.kind`, `gate.outcome` and `verdict.bound.value`:
 
 ```bash
-epsgauge audit runs/ci --fail-on violation --json | jq -r '.verdict.kind, .gate.outcome, .lower_bound'
+epsgauge audit runs/ci --fail-on violation --json | jq -r '.verdict.kind, .gate.outcome, .verdict.bound.value'
 ```
 """
 
@@ -44,6 +44,7 @@ def page() -> str:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     parts = [HEAD.format(version=schema["properties"]["schema_version"]["const"])]
     parts += _sections("The object", schema, schema["$defs"])
+    parts += _sections("A bound", schema["$defs"]["bound"], schema["$defs"])
     parts += _sections("`tally`", schema["$defs"]["tally"], schema["$defs"])
     parts += _sections("A finding of a probe", schema["$defs"]["finding"], schema["$defs"])
     return "\n".join(parts)
@@ -63,7 +64,9 @@ def _sections(title: str, part: dict[str, Any], defs: dict[str, Any]) -> list[st
 
 def _kind(value: dict[str, Any]) -> str:
     if "$ref" in value:
-        return {"extended": "number", "tally": "tally", "finding": "finding"}[value["$ref"].rpartition("/")[2]]
+        return {"extended": "number", "tally": "tally", "finding": "finding", "bound": "bound"}[
+            value["$ref"].rpartition("/")[2]
+        ]
     if "anyOf" in value:
         return f"{_kind(value['anyOf'][0])} or null"
     if "const" in value:

@@ -18,6 +18,7 @@ import tempfile
 import threading
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import gallery
 from rich.console import Console
@@ -27,6 +28,7 @@ from epsgauge.cli.demo import OUTRO, STORY
 from epsgauge.figures import css
 from epsgauge.figures.chart import standalone
 from epsgauge.figures.ladder import Ladder, Rung, draw, ladder
+from epsgauge.figures.ruler import Shown
 from epsgauge.reporting.ladder import show_ladder
 
 ROOT = Path(__file__).parent.parent
@@ -69,7 +71,11 @@ def of_demo() -> str:
 def recorded() -> Ladder:
     """What the demo found when the pictures were made."""
     found = json.loads(MADE.read_text(encoding="utf-8"))["demo"]["ladder"]
-    rungs = {title: tuple(Rung(**rung) for rung in of) for title, of in found.pop("pipelines").items()}
+
+    def rung(said: dict[str, Any]) -> Rung:
+        return Rung(**{**said, "bounds": tuple(Shown(**bound) for bound in said["bounds"])})
+
+    rungs = {title: tuple(map(rung, of)) for title, of in found.pop("pipelines").items()}
     return Ladder(**found, pipelines=rungs)
 
 

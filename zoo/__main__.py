@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import epsgauge as eg
+from epsgauge.numbers import at_least
 from epsgauge.probing.finding import LEVEL
 from epsgauge.runner.executors import InProcess
 from zoo.cases import CASES, DELTA, TRAIN_SIZE
@@ -98,7 +99,7 @@ def row(n_models: int, name: str) -> str:
             cells.append("not possible")
             continue
         verdict = audit.verdict
-        shown = f"{verdict.bound:.2f}" if verdict.kind != "inconclusive" else "inconclusive"
+        shown = at_least(verdict.bound.value) if verdict.kind != "cannot decide" else verdict.kind
         shown = f"**{shown}**" if verdict.kind == "violation" else shown
         cells.append(f"{shown} {canary}, {seconds:.0f} s")
     return f"| {case.meaning} | {eps:.2f} | {' | '.join(cells)} |"

@@ -22,6 +22,7 @@ import numpy as np
 
 import epsgauge as eg
 from epsgauge.data.digits import private_digits
+from epsgauge.numbers import at_least
 from epsgauge.runner.executors import InProcess
 from epsgauge.trainers.pate import Pate
 
@@ -136,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         start = time.perf_counter()
         verdict = audited(name, n_models).verdict
         wrong += (verdict.kind == "violation") == (trainer is Correct)
-        said = f"ε ≥ {verdict.bound:.2f} ({verdict.promise}), claimed {verdict.claim.eps:.2f}"
+        said = f"ε ≥ {at_least(verdict.bound.value)} ({verdict.promise}), claimed {verdict.claim.eps_text}"
         print(f"{name:28} {verdict.kind:12} {said}   {time.perf_counter() - start:.1f} s")
     return 1 if wrong else 0
 

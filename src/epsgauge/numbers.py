@@ -3,7 +3,39 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
+
+
+def at_least(value: float) -> str:
+    """A lower bound: three digits, rounded down.
+
+    >>> at_least(1.33627), at_least(0.74), at_least(0.0), at_least(math.inf)
+    ('1.33', '0.74', '0', '∞')
+    """
+    return _rounded(value, ROUND_FLOOR)
+
+
+def at_most(value: float) -> str:
+    """An upper bound: three digits, rounded up.
+
+    >>> at_most(1.33127), at_most(7.0), at_most(math.inf)
+    ('1.34', '7', '∞')
+    """
+    return _rounded(value, ROUND_CEILING)
+
+
+def _rounded(value: float, rounding: str) -> str:
+    return number(_digits(value, 3, rounding) if math.isfinite(value) else value)
+
+
+def exactly(value: float) -> str:
+    """All digits that a number was given with.
+
+    >>> exactly(2.7518), exactly(8.0), exactly(1e-05)
+    ('2.7518', '8', '1e-05')
+    """
+    return number(value) if math.isinf(value) else repr(float(value)).removesuffix(".0")
 
 
 def number(value: float) -> str:
@@ -26,37 +58,58 @@ def told_apart(one: float, other: float) -> tuple[str, str]:
     return next((both for both in texts if both[0] != both[1]), (number(one), number(other)))
 
 
-def short(value: float, digits: int = 3) -> str:
+def short(value: float, digits: int = 3, rounding: str | None = None) -> str:
     """A few decimals, ∞ for infinity, powers of ten where decimals would show nothing."""
     if math.isinf(value):
         return "∞"
     if value == 0:
         return "0"
     if abs(value) < 0.5 * 10.0**-digits or abs(value) >= 1e6:
-        return f"{value:.2g}"
-    return f"{value:.{digits}f}" if abs(value) >= 0.05 or digits > 3 else f"{value:.3g}"
+        return f"{_digits(value, 2, rounding):.2g}"
+    if abs(value) >= 0.05 or digits > 3:
+        return f"{_decimals(value, digits, rounding):.{digits}f}"
+    return f"{_digits(value, 3, rounding):.3g}"
 
 
-def interval_text(low: float, high: float) -> str:
-    """[low, high] with as many decimals as its width needs."""
+def interval_text(low: float, high: float, *, outward: bool = False) -> str:
+    """[low, high] with as many decimals as its width needs; the ends of a guaranteed one are rounded `outward`.
+
+    >>> interval_text(1.23456, 2.34561), interval_text(1.23456, 2.34561, outward=True)
+    ('[1.235, 2.346]', '[1.234, 2.346]')
+    """
     width = high - low
     digits = 3 if not 0 < width < 0.05 else min(9, 2 - math.floor(math.log10(width)))
-    return f"[{short(low, digits)}, {short(high, digits)}]"
+    down, up = (ROUND_FLOOR, ROUND_CEILING) if outward else (None, None)
+    return f"[{short(low, digits, down)}, {short(high, digits, up)}]"
 
 
-def span(low: float, high: float) -> str:
+def span(low: float, high: float, *, outward: bool = False) -> str:
     """low – high in a picture, where there is less room than in a table.
 
-    >>> span(1.0864, 2.6549), span(0, math.inf)
-    ('1.09 – 2.65', '0 – ∞')
+    >>> span(1.0864, 2.6549), span(1.0884, 2.6549, outward=True), span(0, math.inf)
+    ('1.09 – 2.65', '1.08 – 2.66', '0 – ∞')
     """
     if math.isinf(high):
-        return f"{number(low)} – ∞"
+        return f"{at_least(low)} – ∞"
     width = high - low
     if not width > 0:
         return f"{number(low)} – {number(high)}"
     decimals = max(2 if high < 100 else 0, min(6, 1 - math.floor(math.log10(width))))
-    return f"{low:.{decimals}f} – {high:.{decimals}f}" if low else f"0 – {high:.{decimals}f}"
+    down, up = (ROUND_FLOOR, ROUND_CEILING) if outward else (None, None)
+    left, right = _decimals(low, decimals, down), _decimals(high, decimals, up)
+    return f"{left:.{decimals}f} – {right:.{decimals}f}" if low else f"0 – {right:.{decimals}f}"
+
+
+def _digits(value: float, n: int, rounding: str | None) -> float:
+    """With so many digits; None leaves the rounding to whoever writes it."""
+    return value if rounding is None else float(Context(prec=n, rounding=rounding).create_decimal(repr(float(value))))
+
+
+def _decimals(value: float, n: int, rounding: str | None) -> float:
+    """With so many decimals."""
+    if rounding is None:
+        return value
+    return float(Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-n), rounding, Context(prec=400)))
 
 
 def grouped(value: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,3 +28,16 @@ def restore_path(before: str | None) -> None:
         os.environ.pop(SAFE_PATH, None)
     else:
         os.environ[SAFE_PATH] = before
+
+
+def python_words(function: str, *arguments: str) -> list[str]:
+    """The command of a child that calls `module:function` with these texts.
+
+    It searches where this process does, and the current folder last, if at all.
+    """
+    module, _, name = function.partition(":")
+    places = [*filter(None, sys.path), *([os.getcwd()] if "" in sys.path else [])]
+    begins = (
+        f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {module} import {name}; {name}(*sys.argv[2:])"
+    )
+    return [sys.executable, "-P", "-c", begins, json.dumps(places), *arguments]

@@ -91,7 +91,6 @@ class AuditSettings(BaseModel):
         self,
         pairs_per_model: int,
         *,
-        failing: float = 0.0,
         stopped: bool = False,
         coins: bool = True,
         privacy: Privacy | None = None,
@@ -99,7 +98,7 @@ class AuditSettings(BaseModel):
     ) -> Asked:
         """`privacy`: what the trainer promises, which is the claim where none is stated."""
         says, claims = self.pooled_guesses is not None, self.claimed_eps is None and isinstance(privacy, DPSGD)
-        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins, failing, says, claims, orthogonal)
+        return Asked(self.rule, pairs_per_model, self.by_mu, stopped, coins, says, claims, orthogonal)
 
     @model_validator(mode="after")
     def _consistent(self) -> AuditSettings:

@@ -76,7 +76,7 @@ def rates(kind: str, noise: float) -> dict[str, float]:
 
 def bound(kind: str, noise: float) -> float:
     """The guaranteed lower bound of ε."""
-    return round(eg.audit(scores_of(kind, noise), direction="kept").verdict.bound, 2)
+    return round(eg.audit(scores_of(kind, noise), direction="kept").verdict.bound.value, 2)
 
 
 def scores_of(kind: str, noise: float) -> eg.Scores:

@@ -35,7 +35,7 @@ def judge(
     return {
         "judged_by": "membership",
         "caught": audit.verdict.kind == "violation" and audit.verdict.promise == "guaranteed",
-        "bound": round(audit.lower_bound, 2),
+        "bound": round(audit.verdict.bound.value, 2),
         "claim": round(eps, 2),
         "n": n,
     }

@@ -11,16 +11,18 @@ import numpy as np
 from epsgauge.adjacency import Adjacency
 from epsgauge.attacks.attack import Attack
 from epsgauge.attacks.table import ATTACKS
-from epsgauge.auditing.judged import choice_of, given_threshold
-from epsgauge.auditing.setup import setup_of
+from epsgauge.auditing.control import control_of
+from epsgauge.auditing.judged import choice_of, given_threshold, judge_signals
+from epsgauge.auditing.setup import Setup, setup_of
 from epsgauge.bounds.subsampled import curve, one_gaussian
 from epsgauge.errors import InvalidInput
+from epsgauge.games.signals import Signals
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Method
 from epsgauge.methods.power import POWER, needed
-from epsgauge.numbers import number, percent
+from epsgauge.numbers import number, percent, short
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.view import Run, results_of
 from epsgauge.scores.rules import judge
@@ -33,7 +35,7 @@ MOST, FEWEST = 100_000, 24
 # Scores of the best attack on DP-SGD: so many of each bit. No FPR is taken to be smaller.
 BEST, DRAWN, SMALLEST = "the best attack on this DP-SGD", 2000, 1e-9
 
-Judge = Callable[[int, Evidence], Method]  # who judges so many models
+Judge = Callable[[Evidence], Method]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,7 @@ class Known:
     attack: str
     scores: Scores
     threshold: float | None = None  # of a rule that was given
+    measured: str = ""  # how good the attack is, as the audit of its run says it
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,11 @@ class Advice:
 
     attack: str
     eps: float  # that is claimed
-    tpr: float  # of the rule that so many models choose
-    fpr: float
+    measured: str  # how good the attack is, as the audit of its run says it; empty where there is none
     n_models: float
 
     def __str__(self) -> str:
-        attack = f"{self.attack} (TPR {self.tpr:.2g}, FPR {self.fpr:.2g})"
+        attack = f"{self.attack} ({self.measured})" if self.measured else self.attack
         if math.isinf(self.n_models):
             none = f"To refute ε = {number(self.eps)} with {attack}, {MOST:,} models are too few"
             return f"{none}." if self.attack == BEST else f"{none}: use a stronger attack."
@@ -75,14 +77,11 @@ def advised(known: Known, plan: Plan, privacy: Privacy | None, judge_of: Judge, 
         if n < plan.audit.n_fit(n) + FEWEST:
             return 0.0
         evidence = _of_models(n, known, plan, privacy)
-        method = judge_of(n, evidence)
+        method = judge_of(evidence)
         found = method.detectable(evidence, **at)
         return method.lower_bound(evidence, **at) if found is None else found
 
-    n = needed(bound, eps, MOST)
-    evidence = _of_models(MOST if math.isinf(n) else int(n), known, plan, privacy)
-    tally = judge_of(evidence.n_models, evidence).rests_on(evidence).tally
-    return Advice(known.attack, eps, 1.0 - float(tally.fnr), float(tally.fpr), n)
+    return Advice(known.attack, eps, known.measured, needed(bound, eps, MOST))
 
 
 def known_of_run(run: Run, plan: Plan) -> list[Known]:
@@ -103,11 +102,32 @@ def known_of_run(run: Run, plan: Plan) -> list[Known]:
     if not run.n_done:
         raise InvalidInput(f"--run needs a run with results, but no model of {run.path} is done. Run it first.")
     using, found = setup_of(plan.audit, {}, control=plan.control), results_of(run)
-    threshold = given_threshold(using, found.signals)
-    each = {f"an attack like that of {run.path}": found.signals}
-    each |= {f"the attack of {run.path} if there were no noise": found.control} if len(found.control) else {}
-    out = [Known(name, Attack.scores(using.attack, signals), threshold) for name, signals in each.items()]
-    return [known for known in out if 0 < known.scores.bit.sum() < len(known.scores)]
+    threshold, quiet = given_threshold(using, found.signals), found.control
+    known = [
+        Known(
+            f"an attack like that of {run.path}",
+            Attack.scores(using.attack, found.signals),
+            threshold,
+            _rates(run, using, found.signals),
+        )
+    ]
+    if len(quiet):
+        scores, of = Attack.scores(using.attack, quiet), control_of(using.attack, quiet)
+        known.append(
+            Known(f"the attack of {run.path} if there were no noise", scores, threshold, "" if of is None else of.share)
+        )
+    return [each for each in known if 0 < each.scores.bit.sum() < len(each.scores)]
+
+
+def _rates(run: Run, using: Setup, signals: Signals) -> str:
+    """Of the rule that the run chose, on the models that it judges: those that its audit shows."""
+    declared = run.plan.audit if run.plan.audit.attack == using.settings.attack else using.settings
+    own, fit_pairs = replace(using, settings=declared), declared.n_fit_pairs(run.plan.game.pairs_per_model)
+    try:
+        tally = judge_signals(signals, own, declared.n_fit(run.plan.n_models), fit_pairs).tally
+    except InvalidInput:  # these models can choose no rule
+        return ""
+    return f"FNR {short(float(tally.fnr))}, FPR {short(float(tally.fpr))}"
 
 
 def best_attack(privacy: DPSGD, adjacency: Adjacency) -> Known:

@@ -11,17 +11,34 @@ from typing import Any, Literal
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.adversary import Adversary, adversary
 from epsgauge.auditing.basis import Basis, basis_of
-from epsgauge.auditing.beforehand import check_kept, check_of_scores, declaration_of, direction_of, privacy_of
-from epsgauge.auditing.caveats import beside, failures, of_coins, of_own_attack, of_rows, saturated, unpromised
+from epsgauge.auditing.beforehand import (
+    check_kept,
+    check_of_scores,
+    declaration_of,
+    direction_of,
+    privacy_of,
+    tables_judged,
+)
+from epsgauge.auditing.bound import Bound
+from epsgauge.auditing.caveats import (
+    beside,
+    failures,
+    of_coins,
+    of_own_attack,
+    of_rows,
+    of_tables,
+    saturated,
+    unpromised,
+)
 from epsgauge.auditing.claim import Claim, Promises, promises
 from epsgauge.auditing.control import Control, control_of
 from epsgauge.auditing.decision import Decision, decision_of
-from epsgauge.auditing.declared import facts_of, failing, level_lost
+from epsgauge.auditing.declared import facts_of, level_lost
 from epsgauge.auditing.direction import EITHER, Direction, directed
 from epsgauge.auditing.judged import check_split, choice_of, evidence_of, in_time, judge_signals
-from epsgauge.auditing.reading import Bound, Reading
+from epsgauge.auditing.reading import Reading
 from epsgauge.auditing.setup import Own, Setup, setup_of
-from epsgauge.auditing.verdict import Verdict, verdict
+from epsgauge.auditing.verdict import Judge, Verdict, verdict
 from epsgauge.bounds.noise import EffectiveNoise
 from epsgauge.declaration import Declaration
 from epsgauge.display import Plotted, Printed
@@ -32,7 +49,7 @@ from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Facts, Lost, left
 from epsgauge.methods.method import Asked, Method
-from epsgauge.methods.rows import MethodRow, row_of
+from epsgauge.methods.rows import MethodRow, Place, row_of
 from epsgauge.methods.table import METHODS, OF_NOISE, default_method, judging
 from epsgauge.methods.units import Units, rows_of_units, said_of
 from epsgauge.plain import plain
@@ -43,7 +60,6 @@ from epsgauge.sampling.game import MechanismGame, Sampled
 from epsgauge.scores.rules import default_fit, default_fit_pairs, judge
 from epsgauge.scores.table import Scores
 from epsgauge.settings import OF_A_RULE, AuditSettings
-from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import estimate
 from epsgauge.stats.tally import Tally
 
@@ -62,26 +78,15 @@ class Models:
     failed: int
 
 
-@dataclass(frozen=True)
-class Gauge:
-    """A lower bound of ε at the audit's δ, one-sided at the verdict's level: what a limit is compared with."""
-
-    bound: float
-    method: str
-    label: str
-    promise: Kind
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Reading, Printed, Plotted):
     """Everything that one attack with one rule says about ε, with what each number promises, and the verdict."""
 
     name: str
     source: Literal["run", "scores", "mechanism"]
-    judge: Method  # that the verdict rests on
+    judge: Method  # that decides
     own: tuple[Own, ...]  # attack and method of the user's
     verdict: Verdict
-    gauge: Gauge
     promises: Promises
     models: Models
     privacy: Privacy | None  # what the trainer promises
@@ -112,11 +117,6 @@ class Audit(Reading, Printed, Plotted):
         return self.evidence.one_each.tally
 
     @property
-    def lower_bound(self) -> float:
-        """Of ε at the audit's δ, one-sided at the verdict's level."""
-        return self.gauge.bound
-
-    @property
     def decision(self) -> Decision:
         """What it means for a release, and what to do next."""
         return decision_of(self.verdict, self.run, self.sampled)
@@ -137,8 +137,7 @@ class Audit(Reading, Printed, Plotted):
             )
         level, claimed = self.settings.verdict_level, float(self.privacy.noise_multiplier)
         at_most = OF_NOISE.noise(self.evidence, level=level)
-        facts = replace(self.facts, level_declared=True)  # its level is the verdict's
-        kept = left(OF_NOISE, facts, self.evidence, form=OF_NOISE)
+        kept = left(OF_NOISE, self.facts, self.evidence, form=OF_NOISE)
         return EffectiveNoise(claimed, at_most, claimed >= at_most, level, self.adjacency, kept.promise)
 
     def __repr__(self) -> str:
@@ -177,7 +176,8 @@ def audit(
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> scores = Scores.from_in_out(rng.normal(1, 1, 900), rng.normal(0, 1, 900), adjacency="substitute")
+    >>> ins, outs = rng.normal(1, 1, 900), rng.normal(0, 1, 900)
+    >>> scores = Scores.from_in_out(ins, outs, adjacency="substitute", models="independent")
     >>> audit(scores, delta=1e-5, claimed_eps=0.5, claimed_delta=1e-5, claimed_adjacency="substitute")
     <Audit of scores: violation, ε ≥ ... (Exact, guaranteed, level 0.99, δ = 1e-05, substitute)>
     """
@@ -185,7 +185,8 @@ def audit(
         if declared is None and source.origin is not None:
             declared = source.origin.declaration
         before = None if declared is None else declaration_of(declared)
-        return audit_scores(source, seed, before, settings, direction=direction)
+        tables = 1 if before is None else tables_judged(before, source)
+        return audit_scores(source, seed, before, settings, direction=direction, tables=tables)
     if not isinstance(source, Run | MechanismGame):
         raise InvalidInput(
             f"an audit is of a Run, of Scores or of a MechanismGame, but got {type(source).__name__}. Use "
@@ -237,8 +238,9 @@ def audit_scores(
     *,
     among: int = 1,
     direction: Direction | None = "kept",
+    tables: int = 1,
 ) -> Audit:
-    """`among`: so many audits share what may be missed."""
+    """`among`: so many audits share what may be missed. `tables`: so many were judged as `declared` says."""
     check_of_scores(changes)
     if declared is None and len(scores.models) == 1 and len(scores) > 1 and not {"rule", *OF_A_RULE} & set(changes):
         changes = {**changes, "rule": "split-pairs"}  # there is no other model to choose the rule
@@ -257,7 +259,7 @@ def audit_scores(
     privacy = None if declared is None else privacy_of(declared)
     claim = promises(using.settings, privacy, scores.adjacency, trained=privacy is not None)
     m, models, evidence = judged.pairs_per_model, Models(n, n, 0), Evidence(judged, privacy=privacy)
-    case = Case("scores", using, evidence, m, claim, models, beforehand=declared, direction=direction)
+    case = Case("scores", using, evidence, m, claim, models, beforehand=declared, direction=direction, tables=tables)
     return assemble(case)
 
 
@@ -285,10 +287,8 @@ def audit_run(
     claim = promises(settings, run.privacy, run.plan.game.adjacency, control=run.plan.control)
     models = Models(run.plan.n_models, run.n_done, run.n_failed)
     lost = level_lost(run, asked, from_another=skipped is not None)
-    evidence, as_declared = evidence_of(run, judged, cut, late), asked.settings.level == run.declared.level
-    return assemble(
-        Case(run.plan.name, using, evidence, m, claim, models, lost, as_declared, run, signals, found.looks, control)
-    )
+    evidence = evidence_of(run, judged, cut, late)
+    return assemble(Case(run.plan.name, using, evidence, m, claim, models, lost, run, signals, found.looks, control))
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +302,6 @@ class Case:
     promised: Promises
     models: Models
     lost: Lost | None = None
-    level_declared: bool = True  # of the intervals, which the verdict does without
     run: Run | None = None
     signals: Signals | None = None
     looks: Looks = ()
@@ -312,6 +311,7 @@ class Case:
     sampled: Sampled | None = None
     broken: tuple[Finding, ...] = ()  # of a game: what the claim rests on and was refuted
     direction: Direction | None = None  # of scores
+    tables: int = 1  # of scores that were judged by the declaration
 
     @property
     def settings(self) -> AuditSettings:
@@ -332,14 +332,10 @@ class Case:
 
     @property
     def asked(self) -> Asked:
-        judged, settings = self.evidence.judged, self.settings
-        of_table = (len(judged.judged) + (0 if judged.same_data else len(judged.fit))) * settings.delta
-        fails = of_table if self.run is None else failing(self.run)
-        stopped = self.facts(settings.delta).stopped
+        settings = self.settings
         return settings.asked(
             self.pairs_per_model,
-            failing=fails,
-            stopped=stopped,
+            stopped=self.facts(settings.delta).stopped,
             coins=self.evidence.coins,
             privacy=self.claimed_privacy,
             orthogonal=self.evidence.orthogonal,
@@ -362,12 +358,27 @@ class Case:
         probe, claim = None if self.run is None else self.run.probe, self.promised.claim
         return basis_of(claim, self.claimed_privacy, probe) if isinstance(claim, Claim) else Basis(probe)
 
-    def judge(self, delta: float, *, by_mu: bool, limit: bool = False) -> tuple[Method, tuple[str, ...]]:
-        """Who judges at this δ, and what must be said about it; a `limit` for ε is no claim of DP-SGD."""
-        asked, named = replace(self.asked, by_mu=by_mu), self.using.method
-        asked = replace(asked, of_dpsgd=False) if limit else asked
-        method = default_method(asked) if named is None or (named.of_claimed_mu and not by_mu) else named
-        return judging(method, self.facts(delta), delta=delta)
+    def decider(self, delta: float) -> tuple[Method, tuple[str, ...]]:
+        """Who is held against the claim at this δ, and what must be said about it."""
+        return judging(self.using.method or default_method(self.asked), self.facts(delta), delta=delta)
+
+    def judge_of_any_training(self, delta: float) -> Method:
+        """The default without a whole curve."""
+        asked = replace(self.asked, by_mu=False, of_dpsgd=False)
+        return judging(default_method(asked), self.facts(delta), delta=delta)[0]
+
+    def judges(self, decider: Method, evidence: Evidence, delta: float) -> tuple[Judge, Judge | None]:
+        """Who bounds any training, and who bounds by a whole curve."""
+        facts = self.facts(delta)
+
+        def judge(method: Method, by_mu: bool) -> Judge:
+            form = method.form(evidence, by_mu=by_mu)
+            return Judge(form, left(method, facts, evidence, form=form).promise)
+
+        first = judge(decider, self.settings.by_mu)
+        if first.method.condition(evidence) is None:
+            return first, None
+        return judge(self.judge_of_any_training(delta), False), first
 
     def counted_by(self, method: Method) -> Evidence:
         """The evidence; which guesses count is chosen for this method, and does not follow a δ that is tried later."""
@@ -392,11 +403,10 @@ def assemble(case: Case) -> Audit:
 def _assembled(case: Case) -> Audit:
     settings, claim, run, trained = case.settings, case.promised.claim, case.run, case.sampled is None
     at_claim, by_mu = case.promised.delta, settings.by_mu
-    judge_, caveats = case.judge(at_claim, by_mu=by_mu)
+    judge_, caveats = case.decider(at_claim)
     evidence = case.counted_by(judge_)
-    method = judge_.form(evidence, by_mu=by_mu)
-    facts = replace(case.facts(settings.delta), level_declared=case.level_declared)
-    kept = left(judge_, case.facts(at_claim), evidence, form=method)
+    any_training, by_curve = case.judges(judge_, evidence, at_claim)
+    kept = left(judge_, case.facts(at_claim), evidence, form=judge_.form(evidence, by_mu=by_mu))
     attack = None if run is None else case.using.attack
     who = case.who or adversary(evidence.judged, attack, case.signals, run)
     said = (
@@ -405,6 +415,7 @@ def _assembled(case: Case) -> Audit:
         *unpromised(evidence, kept.why),
         *of_own_attack(case.using),
         *of_coins(case.declaration),
+        *(of_tables(case.tables, settings.verdict_level) if kept.promise == "guaranteed" else ()),
         *((EITHER,) if case.direction == "either" else ()),
     )
     units = units_of(case.sampled)
@@ -413,38 +424,39 @@ def _assembled(case: Case) -> Audit:
     ruled = verdict(
         claim,
         evidence,
-        method=method,
-        promise=kept.promise,
+        judge=any_training,
+        conditional=by_curve,
+        several=case.pairs_per_model > 1,
         level=settings.verdict_level,
         delta=settings.delta,
         adversary=who,
         control=case.control,
         basis=case.basis,
         caveats=(*said, *undeclared),
+        remaining=0 if run is None else run.progress.n_left,
     )
     posterior = estimate(evidence.tally, delta=settings.delta)
-    ruled = replace(ruled, assumptions=tuple(said_of(units, text) for text in ruled.assumptions))
-    rows = rows_of_units(units, rows_of(evidence, facts, settings, judge_, case.asked))
+    ruled = ruled if trained else _of_samples(ruled)
+    places = (Place(at_claim, settings.verdict_level), Place(settings.delta, settings.level))
+    rows = rows_of_units(units, rows_of(case, evidence, (judge_, any_training.method), *places))
+    shown = {bound.method: bound.value for bound in ruled.bounds if bound.promise == "guaranteed"}
+    rows = tuple(replace(row, low=shown.get(row.method, row.low)) for row in rows)
     warnings = (
         *said,
         *failures(evidence.failed, run),
         *(saturated(evidence) if trained else ()),
         *case.promised.notes,
-        *(said_of(units, text) for text in of_rows(posterior, rows, settings.level, trained=trained)),
+        *(said_of(units, text) for text in of_rows(posterior, rows, settings, trained=trained)),
         *(() if run is None else run.notes),
         *(() if case.sampled is None else case.sampled.warnings),
     )
     return Audit(
         settings=settings,
         evidence=evidence,
-        facts=facts,
+        facts=case.facts(settings.delta),
         posterior=posterior,
         rows=rows,
-        bound=Bound(
-            *(ruled.bound, method.name, method.label, ruled.level, ruled.delta, ruled.promise, ruled.mu, ruled.tally),
-            said_of(units, method.counts(evidence, several=case.pairs_per_model > 1)),
-            ruled.noise,
-        ),
+        bounds=ruled.bounds,
         claim=ruled.claim,
         adversary=who,
         run=run,
@@ -455,7 +467,6 @@ def _assembled(case: Case) -> Audit:
         judge=judge_,
         own=case.using.own,
         verdict=ruled,
-        gauge=_gauge(case, evidence, ruled),
         promises=case.promised,
         models=case.models,
         privacy=case.claimed_privacy,
@@ -472,23 +483,25 @@ def units_of(sampled: Sampled | None) -> Units:
 
 
 def rows_of(
-    evidence: Evidence, facts: Facts, settings: AuditSettings, judge_: Method, asked: Asked
+    case: Case, evidence: Evidence, judges: tuple[Method, ...], bounds: Place, intervals: Place
 ) -> tuple[MethodRow, ...]:
-    """Those that such an audit calls for, and that of the verdict's method."""
-    shown = {name: method for name, method in METHODS.items() if method.called_for(asked) or method is judge_}
+    """Those that such an audit calls for, and those of the verdict's methods."""
+    asked, facts, by_mu = case.asked, case.facts(bounds.delta), case.settings.by_mu
+    names = [method.name for method in judges]
+    shown = {name: method for name, method in METHODS.items() if method.called_for(asked) or name in names}
     found = (
-        row_of(method, evidence, facts, delta=settings.delta, level=settings.level, by_mu=settings.by_mu)
-        for method in {**shown, judge_.name: judge_}.values()
+        row_of(method, evidence, facts, bounds=bounds, intervals=intervals, by_mu=by_mu)
+        for method in (shown | {method.name: method for method in judges}).values()
     )
     return tuple(row for row in found if row is not None)
 
 
-def _gauge(case: Case, evidence: Evidence, ruled: Verdict) -> Gauge:
-    """A limit for ε at the audit's δ is no claim of μ, and may be at another δ than the claim."""
-    settings = case.settings
-    judge_ = case.judge(settings.delta, by_mu=False, limit=True)[0]
-    method = judge_.form(evidence, by_mu=False)
-    promise = left(judge_, case.facts(settings.delta), evidence, form=method).promise
-    same = method.name == ruled.method and ruled.delta == settings.delta and ruled.mu is None
-    at = {"delta": settings.delta, "level": settings.verdict_level}
-    return Gauge(ruled.bound if same else method.lower_bound(evidence, **at), method.name, method.label, promise)
+def _of_samples(ruled: Verdict) -> Verdict:
+    """Its bounds in words for samples of a mechanism."""
+
+    def said(bound: Bound) -> Bound:
+        texts = tuple(said_of("samples", text) for text in bound.assumptions)
+        return replace(bound, assumptions=texts, counts=said_of("samples", bound.counts))
+
+    curve = None if ruled.conditional_bound is None else said(ruled.conditional_bound)
+    return replace(ruled, bound=said(ruled.bound), conditional_bound=curve, decided_by=said(ruled.decided_by))

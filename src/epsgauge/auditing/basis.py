@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from epsgauge.auditing.claim import Claim
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
-from epsgauge.numbers import number
+from epsgauge.numbers import at_least
 from epsgauge.probing.finding import Finding
 from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.probing.spent import accounted, accounting, found_eps
+
+# What a probe must have found consistent to stand for a game: noise, clipping, sampling, steps and bypass.
+TESTED = {"noise", "sensitivity", "sampling rate", "steps", "bypass"}
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,23 @@ class Basis:
     eps: float | None = None  # with what was found the accountant would say at least this; None where no number says so
 
     @property
+    def refuted(self) -> bool:
+        """Whether a probe found that the training is not DP-SGD as stated."""
+        return isinstance(self.probe, Probe) and bool(self.probe.refuted)
+
+    @property
+    def tested(self) -> bool:
+        """Whether a probe tested all that the accountant assumes and left the claim its support."""
+        if not isinstance(self.probe, Probe) or self.broken:
+            return False
+        return {finding.name for finding in self.probe.findings if finding.result != "not tested"} >= TESTED
+
+    @property
     def said(self) -> str:
         """What is broken, in a sentence for each."""
         found = [f"{finding.name.capitalize()}: {finding.sentence}" for finding in self.broken]
         if self.eps is not None:
-            found.append(f"With what was found, the accountant would say at least ε = {number(self.eps)}.")
+            found.append(f"With what was found, the accountant would say at least ε = {at_least(self.eps)}.")
         return " ".join(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -111,6 +112,25 @@ def declaration_of(path: str | os.PathLike[str]) -> Declaration:
     except (ValueError, KeyError, TypeError):
         raise unknown from None
     return Declaration(content, digest, str(written), str(path))
+
+
+def tables_judged(declared: Declaration, scores: Scores) -> int:
+    """How many different tables were judged by this declaration here, this one among them.
+
+    They are noted beside it, in a file that ends with .uses. Where that cannot be written, this one is all that counts.
+    """
+    order, digest = scores.by_model, hashlib.sha256()
+    for column in (scores.model, scores.pair, scores.bit, scores.score):
+        digest.update(column[order].tobytes())
+    this, beside = digest.hexdigest(), Path(f"{declared.file}.uses")
+    try:
+        before = set(beside.read_text(encoding="utf-8").split()) if beside.is_file() else set()
+        if this not in before:
+            with beside.open("a", encoding="utf-8") as log:
+                log.write(f"{this}\n")
+    except (OSError, UnicodeDecodeError):
+        return 1
+    return len(before | {this})
 
 
 def direction_of(declared: Declaration) -> Declared:

@@ -14,7 +14,7 @@ from epsgauge.methods.evidence import Evidence, Failed
 from epsgauge.methods.facts import NO_PROOF, NOT_COINS, OF_A_CURVE
 from epsgauge.methods.rows import MethodRow
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
-from epsgauge.numbers import count
+from epsgauge.numbers import count, level_percent
 from epsgauge.runner.view import Looks, Run
 from epsgauge.settings import AuditSettings
 from epsgauge.stats.interval import Kind
@@ -28,8 +28,9 @@ def beside(run: Run | None, settings: AuditSettings, looks: Looks, promise: Kind
 
 
 def unpromised(evidence: Evidence, why: tuple[str, ...]) -> tuple[str, ...]:
-    """What the bits, or the lack of a proof, take from the verdict's bound."""
-    said = [reason for reason in why if reason in (*NOT_COINS.values(), NO_PROOF, evidence.unfair)]
+    """What bits, rows, noise or the lack of a proof, take from the verdict's bound."""
+    known = (*NOT_COINS.values(), NO_PROOF, evidence.unfair, *evidence.doubts)
+    said = [reason for reason in why if reason in known]
     return tuple(f"The bound promises nothing here: {reason}." for reason in said)
 
 
@@ -44,6 +45,14 @@ def of_coins(declared: Declaration | None) -> tuple[str, ...]:
     said = None if declared is None else declared.content.get("coins")
     given = isinstance(said, dict) and said.get("seed_given")
     return (f"The coins were drawn with a given seed, {said['seed']}: {_FAIR_SEED}",) if said and given else ()
+
+
+def of_tables(tables: int, level: float) -> tuple[str, ...]:
+    """What several tables that were judged by one declaration hold together."""
+    if tables < 2:
+        return ()
+    together = level_percent(max(0.0, 1.0 - tables * (1.0 - level)))
+    return (f"{tables} different tables were judged by this declaration: all verdicts hold together at {together}.",)
 
 
 _FAIR_SEED = "they are fair only if nobody picked it by the coins that it draws."
@@ -90,12 +99,15 @@ def saturated(evidence: Evidence) -> tuple[str, ...]:
     )
 
 
-def of_rows(posterior: Posterior, rows: tuple[MethodRow, ...], level: float, *, trained: bool) -> tuple[str, ...]:
-    """Where several bounds are guaranteed, the guaranteed low end is that of the highest."""
+def of_rows(
+    posterior: Posterior, rows: tuple[MethodRow, ...], settings: AuditSettings, *, trained: bool
+) -> tuple[str, ...]:
+    """Where several bounds are guaranteed, the highest counts."""
     low = {row.method: row.low for row in rows}
     of_mechanism = [row for row in rows if not set(OF_A_CURVE) & set(row.assumptions)]
     proven = [row.low for row in of_mechanism if row.promise == "guaranteed"]
     highest = max([low[BASELINE.name], *proven])
     exact = next((row.tally for row in rows if row.method == SHARPEST.name), None)
     credible = low[POSTERIOR.name]
-    return cautions(posterior, level=level, credible=credible, proven=highest, exact=exact, trained=trained)
+    found = {"level": settings.level, "one_sided": settings.verdict_level, "credible": credible, "proven": highest}
+    return cautions(posterior, exact=exact, trained=trained, **found)

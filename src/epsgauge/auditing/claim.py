@@ -10,6 +10,7 @@ from epsgauge.adjacency import ADJACENCIES, LABEL_DP, Adjacency, check_implied
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.mechanisms.accounting import accountant_eps, substituted
 from epsgauge.mechanisms.privacy import KnownPrivacy, Privacy
+from epsgauge.numbers import at_most, exactly
 from epsgauge.settings import AuditSettings
 from epsgauge.stats import region
 
@@ -30,6 +31,24 @@ class Claim:
     note: str | None = None  # how it was taken, where that is not plain
     mu: float | None = None  # where it is one of Gaussian DP: ε is what it is worth at δ
     curve: str | None = None  # where it is one point of a curve that is claimed
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether more than one point is claimed: DP-SGD as accounted, or Gaussian DP."""
+        return self.source == "accountant" or self.mu is not None
+
+    @property
+    def given(self) -> bool:
+        """Whether ε is as it was stated; else it was computed, and is rounded up."""
+        return self.source == "stated" and self.mu is None and self.note is None
+
+    @property
+    def eps_text(self) -> str:
+        return exactly(self.eps) if self.given else at_most(self.eps)
+
+    @property
+    def text(self) -> str:
+        return f"ε = {self.eps_text} at δ = {self.delta:.3g}"
 
 
 @dataclass(frozen=True)

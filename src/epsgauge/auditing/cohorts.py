@@ -19,10 +19,11 @@ from epsgauge.errors import InvalidInput
 from epsgauge.methods.facts import INDEPENDENT, NUMBER_FIXED, RULE_FIXED
 from epsgauge.numbers import level_percent, short
 from epsgauge.scores.table import Scores
-from epsgauge.stats.arrays import Ints
+from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.rates import clopper_pearson
 
+FEWEST = 10  # rows of either bit in a group that is separated by chance hardly ever
 OF_RATES = {INDEPENDENT, RULE_FIXED, NUMBER_FIXED}  # what limits of two rates assume
 
 
@@ -109,6 +110,7 @@ def cohorts(
     names = sorted(set(scores.group.tolist()))
     if len(names) < 2:
         raise InvalidInput(f"cohorts need two groups or more, but all rows are of {names[0]!r}.")
+    _check_groups(scores, names)
     if direction is None:
         check_direction(scores)
     audits = []
@@ -121,10 +123,40 @@ def cohorts(
     asked = 1.0 - (1.0 - audits[0].settings.level) * len(names)
     found = tuple(_cohort(name, audit) for name, audit in zip(names, audits, strict=True))
     kept = all(any(row.promise == "guaranteed" and {*row.assumptions} <= OF_RATES for row in a.rows) for a in audits)
-    levels = tuple(audit.verdict.level for audit in audits if audit.verdict.promise == "guaranteed")
+    levels = tuple(audit.verdict.level for audit in audits if audit.verdict.bound.promise == "guaranteed")
     return Cohorts(
         found, asked, "guaranteed" if kept else "estimate", Family(len(names), levels, divided=True, of="groups")
     )
+
+
+def _check_groups(scores: Scores, names: list[str]) -> None:
+    """Refuse groups that are cut by the bits, or by whether guesses were right: they would tell what is guessed."""
+    of_each = [scores[np.asarray(scores.group == name, dtype=bool)] for name in names]
+    ones = [part.score[part.bit == 1] for part in of_each]
+    zeros = [part.score[part.bit == 0] for part in of_each]
+    if min(len(scores.bit[scores.bit == bit]) for bit in (0, 1)) and not any(map(_both, ones, zeros)):
+        raise InvalidInput(f"a group must not tell the bit, but each group has rows of one bit only. {_MAY_BE}")
+    ways = [_apart(*both) for both in zip(ones, zeros, strict=True)]
+    if {-1, 1} <= set(ways):
+        one, other = (names[ways.index(way)][:80] for way in (1, -1))
+        raise InvalidInput(
+            f"a group must not depend on guesses, but all scores of ones are above those of zeros in group {one!r} "
+            f"and below them in group {other!r}. {_MAY_BE}"
+        )
+
+
+def _apart(ones: Floats, zeros: Floats) -> int:
+    """1 if all ones are above all zeros, -1 if all are below, 0 else."""
+    if min(len(ones), len(zeros)) < FEWEST:
+        return 0
+    return int(ones.min() > zeros.max()) - int(ones.max() < zeros.min())
+
+
+def _both(ones: Floats, zeros: Floats) -> bool:
+    return bool(len(ones) and len(zeros))
+
+
+_MAY_BE = "Groups may depend on the points alone, such as their class or region: not on bits, scores or guesses."
 
 
 def cohorts_of(audit: Audit, groups: Mapping[int, str]) -> Cohorts:

@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import secrets
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from epsgauge.auditing.beforehand import (
     privacy_of,
     write_declaration,
 )
+from epsgauge.auditing.claim import NoClaim, promises
 from epsgauge.data.planted.kind import Known, Row
 from epsgauge.data.planted.numbers import pixels_of
 from epsgauge.data.planted.own import read_own
@@ -33,18 +35,21 @@ from epsgauge.declaration import Declaration, digest_of
 from epsgauge.errors import InvalidInput
 from epsgauge.files import create, replace
 from epsgauge.mechanisms.privacy import DPSGD, to_json
+from epsgauge.methods.needs_of_one_run import MOST, fewest_of_one_run, largest_of_one_run
 from epsgauge.scores.by_id import number_of, read_by_id
 from epsgauge.scores.origin import Origin
 from epsgauge.scores.said import Models
 from epsgauge.scores.table import Scores
 from epsgauge.settings import OF_A_RULE
 from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.trainers.evenness import uneven
 
 if TYPE_CHECKING:
     from epsgauge.trainers.watches import GradientCanaries
 
 IN, OUT = "in", "out"
 FIRST = ("id", "coin", "kind")  # columns of every file
+NOISE = "noise"  # the column that a watch fills
 FEWEST = 20
 ADJACENCY: Adjacency = "add-remove"  # a canary is in, or is left out
 
@@ -90,10 +95,10 @@ class Coins:
         """For canaries that are gradients: adds those that go in to every update, and keeps how the updates align."""
         from epsgauge.trainers.watches import GradientCanaries
 
-        privacy = privacy_of(self.declaration)
-        if not isinstance(privacy, DPSGD) or "coordinate" not in self.rows[0]:
+        privacy = self._dpsgd
+        if privacy is None or "coordinate" not in self.rows[0]:
             raise InvalidInput(f'a watch adds canaries of the kind "gradients", but {self.file} has other ones.')
-        return GradientCanaries(
+        watch = GradientCanaries(
             directions=np.array([int(row["coordinate"]) for row in self.rows], np.int64),
             bits=self.bits,
             adjacency=ADJACENCY,
@@ -101,6 +106,8 @@ class Coins:
             sees="updates",
             seed=np.random.SeedSequence(_number("steps", self._said["seed"])),
         )
+        self._watches.append(watch)
+        return watch
 
     def scores(self, source: str | os.PathLike[str] | Mapping[str, float], *, score_column: str = "score") -> Scores:
         """Scores of all canaries, joined by id: from the columns id and score of a CSV file, or a mapping.
@@ -108,7 +115,7 @@ class Coins:
         What does not fit is refused: an id that is missing, unknown or there twice, and a coin that differs.
         """
         name = "scores" if isinstance(source, Mapping) else os.fspath(source)
-        ids, values = self._given(source, name, score_column)
+        ids, values, noise = self._given(source, name, score_column)
         score = dict(zip(ids, values, strict=True))
         self._check_ids(ids, score, name)
         lower, n = direction_of(self.declaration) == "lower", len(self.rows)
@@ -124,15 +131,42 @@ class Coins:
             group=np.array([row["kind"] for row in self.rows], np.object_),
             bits="coins",
             taken_as=models,
-            origin=Origin(name, score_column=score_column, lower_is_in=lower, coins=self.file),
+            origin=Origin(
+                name, score_column=score_column, lower_is_in=lower, coins=self.file, uneven=self._uneven(noise)
+            ),
         )
 
     def write_scores(self, values: Sequence[float] | Floats, path: str | os.PathLike[str]) -> None:
-        """A file of scores that are in the order of `rows`, which `epsgauge scores PATH --coins FILE` judges."""
+        """A file of scores that are in the order of `rows`, which `epsgauge scores PATH --coins FILE` judges.
+
+        If `watch` was used, the noise that it saw at each canary goes with them.
+        """
         if len(values) != len(self.rows):
             raise InvalidInput(f"values must be {len(self.rows)}, one for each canary, but got {len(values)}.")
         rows = [{"id": each, "score": repr(float(value))} for each, value in zip(self.ids, values, strict=True)]
+        if self._noise is not None:
+            rows = [row | {NOISE: repr(float(seen))} for row, seen in zip(rows, self._noise, strict=True)]
         replace(Path(path), _text(rows))
+
+    @cached_property
+    def _watches(self) -> list[GradientCanaries]:
+        return []
+
+    @property
+    def _noise(self) -> Floats | None:
+        """That the last watch saw, in the order of `rows`."""
+        return self._watches[-1].noise if self._watches else None
+
+    @property
+    def _dpsgd(self) -> DPSGD | None:
+        privacy = privacy_of(self.declaration)
+        return privacy if isinstance(privacy, DPSGD) else None
+
+    def _uneven(self, noise: Floats | None) -> str | None:
+        if noise is None or self._dpsgd is None or "coordinate" not in self.rows[0]:
+            return None
+        in_order = noise[np.argsort([int(row["coordinate"]) for row in self.rows])]
+        return uneven(in_order, stated=float(self._dpsgd.noise_multiplier), steps=self._dpsgd.steps)
 
     @property
     def _said(self) -> dict[str, Any]:
@@ -141,9 +175,9 @@ class Coins:
 
     def _given(
         self, source: str | os.PathLike[str] | Mapping[str, float], name: str, score_column: str
-    ) -> tuple[list[str], list[float]]:
+    ) -> tuple[list[str], list[float], Floats | None]:
         if isinstance(source, Mapping):
-            return [str(each) for each in source], [float(value) for value in source.values()]
+            return [str(each) for each in source], [float(value) for value in source.values()], self._noise
         table = read_by_id(source, score_column=score_column)
         ids, cells = table.get("id", []), table.get(score_column, [])
         coin = {row["id"]: row["coin"] for row in self.rows}
@@ -153,7 +187,9 @@ class Coins:
                     f"{name} says that canary {each} is {said}, but its coin in {self.file} says {coin[each]}. Score "
                     "the model that was trained with these coins."
                 )
-        return ids, [number_of(cell, name, each) for each, cell in zip(ids, cells, strict=True)]
+        noise = {each: number_of(cell, name, each) for each, cell in zip(ids, table.get(NOISE, []), strict=False)}
+        seen = np.array([noise[each] for each in self.ids]) if set(self.ids) <= set(noise) else None
+        return ids, [number_of(cell, name, each) for each, cell in zip(ids, cells, strict=True)], seen
 
     def _check_ids(self, ids: list[str], score: Mapping[str, float], name: str) -> None:
         if len(score) < len(ids):
@@ -199,6 +235,8 @@ def coins(
     of it. Neither replaces a file. `kind` is "text", "image", "row", "gradient", "own" or one of the kinds that
     docs/train-once.md lists, or several. `settings` are those of a plan's `[audit]` table: δ, levels, claim, guesses
     that count. `direction` says whether a "higher" or a "lower" score will mean that a canary was in.
+
+    A claim that not even a perfect attack could refute with so few canaries is warned about, with how many would do.
 
     Coins come from the operating system's entropy. With a `seed` they can be drawn again, and are fair only if nobody
     picked the seed by what it draws.
@@ -250,10 +288,13 @@ def coins(
     except OSError as error:
         raise InvalidInput(f"the coins could not be written to {str(path)!r}: {error.strerror}.") from None
     try:
-        return Coins(rows, write_declaration(Path(str(beside)), content), str(file))
+        made = Coins(rows, write_declaration(Path(str(beside)), content), str(file))
     except InvalidInput:
         file.unlink(missing_ok=True)
         raise
+    if hopeless := _hopeless(made.declaration, n):
+        warnings.warn(hopeless, stacklevel=2)
+    return made
 
 
 def read_coins(path: str | os.PathLike[str]) -> Coins:
@@ -290,6 +331,28 @@ def read_coins(path: str | os.PathLike[str]) -> Coins:
             "with `epsgauge coins` and train again."
         )
     return Coins(rows, declaration, file)
+
+
+def _hopeless(declared: Declaration, n: int) -> str | None:
+    """What is said of a claim that so few canaries cannot refute, whatever the attack; None if they can.
+
+    Gradient canaries are as good as models, and methods that are named are the user's choice.
+    """
+    ways = 2 if direction_of(declared) == "either" else 1
+    settings = declared.audit.divided(ways)
+    claim = promises(settings, None, ADJACENCY, trained=False).claim
+    if declared.content["models"] != "one" or settings.verdict_method is not None or isinstance(claim, NoClaim):
+        return None
+    at = {"delta": claim.delta, "level": settings.verdict_level}
+    largest = largest_of_one_run(n, **at, by_mu=settings.by_mu)
+    if largest > claim.eps:
+        return None
+    fewest = fewest_of_one_run(claim.eps, **at, by_mu=settings.by_mu)
+    would = f"{MOST:,} are too few too" if fewest is None else f"Use at least {fewest:,}"
+    return (
+        f"{n} canaries cannot decide this claim: a perfect attack shows at most ε = {largest:.3g}, and ε = "
+        f"{claim.eps:.3g} is claimed. {would}, or state a smaller claim."
+    )
 
 
 def _settled(settings: Mapping[str, Any]) -> dict[str, Any]:

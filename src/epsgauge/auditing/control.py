@@ -29,9 +29,12 @@ class Control:
         """Whether the attack sees anything."""
         return self.by_chance <= 1 / ONCE_IN
 
+    @property
+    def share(self) -> str:
+        return f"{100 * self.right_order:.0f} % of pairs in the right order"
+
     def __str__(self) -> str:
-        share = f"{100 * self.right_order:.0f} %"
-        return f"without noise it puts {share} of pairs in the right order ({self.n_models} models set apart)"
+        return f"without noise it puts {self.share} ({self.n_models} models set apart)"
 
 
 def control_of(attack: Attack, quiet: Signals) -> Control | None:

@@ -69,12 +69,7 @@ def verdict_method(run: Run, settings: AuditSettings) -> str:
     """The name of the method that a verdict rests on: the one that is set, else the sharpest for such an audit."""
     game, privacy = run.plan.game, None if run.plan.control else run.privacy
     m, privacy = game.pairs_per_model, judged_by_curve(privacy, game.adjacency)
-    return settings.verdict_method or default_method(settings.asked(m, failing=failing(run), privacy=privacy)).name
-
-
-def failing(run: Run) -> float:
-    """How many of all bits the mechanism may give away, by the δ that was declared."""
-    return run.plan.n_models * run.plan.game.pairs_per_model * run.declared.delta
+    return settings.verdict_method or default_method(settings.asked(m, privacy=privacy)).name
 
 
 def _declared_deltas(run: Run) -> list[float]:

@@ -8,6 +8,7 @@ from typing import Any
 from epsgauge.numbers import count, level_percent
 
 FIXED = "if this set of {} was fixed before its results were seen"
+OF_POINTS = "groups depend on the points alone, not on bits, scores or guesses"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Family:
             return f"{what}, {each}: all hold together at {holds} or more. --family-wise makes that {better}."
         if not self.levels:
             return "No verdict is guaranteed here, so there is no level at which they hold together."
-        fixed = FIXED.format(self.of)
+        fixed = FIXED.format(self.of) + (f" and {OF_POINTS}" if self.of == "groups" else "")
         what = f"{len(self.levels)} of {self.n} verdicts {'is' if len(self.levels) == 1 else 'are'} guaranteed"
         if len(self.levels) == 1:
             return f"{what}, at {at}, {fixed}."

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.auditing.advice import Advice, Known, advised, best_attack, known_of_run
 from epsgauge.auditing.claim import Claim, NoClaim, promises
+from epsgauge.auditing.reach import Reach
 from epsgauge.data.canaries.table import USUAL
 from epsgauge.games.rehearsal import rounds
 from epsgauge.mechanisms.privacy import DPSGD, Privacy, judged_by_curve
-from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Method
-from epsgauge.methods.table import METHODS, default_method
+from epsgauge.methods.table import METHODS
 from epsgauge.runner.executors import worker_count
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import promised, trainer_of
@@ -26,7 +26,7 @@ from epsgauge.trainers.protocol import has_noise_switch
 
 @dataclass(frozen=True)
 class Forecast:
-    """The numbers of a plan; both `largest` are lower bounds that a perfect attack would get."""
+    """The numbers of a plan; each `largest` is a lower bound that a perfect attack would get."""
 
     plan: Plan
     n_fit: int
@@ -37,7 +37,9 @@ class Forecast:
     method: str  # of the verdict
     label: str
     counts: str  # which guesses it counts, in words
-    largest_verdict: float  # of that method at its level
+    largest_verdict: float  # of that method at its level; if it is of DP-SGD, only for a training that is
+    largest_any: float  # of the method that judges any training, at the same level
+    label_any: str
     largest_credible: float  # the lower end of the credible interval
     accountant: dict[Adjacency, float | None]
     claim: float | None
@@ -63,11 +65,6 @@ def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> 
     privacy = judged_by_curve(privacy, plan.game.adjacency)
     stated = settings.claimed_adjacency is not None
     unknown = trial is None and run is None and not plan.trainer.built_in and not stated and not plan.control
-    counting = Counting(settings.pooled_guesses, settings.pooled_number)
-
-    def ideal(n_models: int, pairs: int) -> Evidence:
-        return replace(Evidence.ideal(n_models, pairs, counting, plan.game.adjacency), privacy=privacy)
-
     wanted, warnings = METHODS.get(settings.verdict_method or ""), list(found.notes)
     if wanted is not None and wanted.of_dpsgd and (unknown or plan.control):
         said = f"Only your code knows what {wanted.label} can show: --try imports it. Another method is shown."
@@ -78,24 +75,17 @@ def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> 
             f"What {settings.verdict_method} can show is not known: it is your own code. Another method is shown."
         )
 
-    def judge_of(n_models: int, evidence: Evidence) -> Method:
-        asked = settings.asked(m, failing=n_models * m * settings.delta, privacy=privacy)
-        return (wanted or default_method(asked)).form(evidence, by_mu=settings.by_mu)
-
-    evidence = ideal(n_judged, m_judged)
-    method = judge_of(plan.n_models, evidence)
-    if not method.needs_rule:
-        evidence = ideal(plan.n_models, m)
+    reach = Reach(plan, privacy, wanted)
+    method, evidence = reach.ideal(plan.n_models)
     largest = method.lower_bound(evidence, delta=found.delta, level=settings.verdict_level)
+    any_training = Reach(plan) if method.of_dpsgd else reach
+    any_method = any_training.ideal(plan.n_models)[0]
     claim = None if isinstance(found.claim, NoClaim) else found.claim.eps
-    if claim is not None and largest <= claim:
-        warnings.append(
-            f"With this many models the verdict can only be underpowered: no attack could refute ε = {claim:.3g}. "
-            "Use more models, or compare the posterior with it instead."
-        )
+    hopeless = None if claim is None else reach.hopeless(plan.n_models, claim, found.delta)
+    warnings += [f"{hopeless} Or state a smaller claim."] if hopeless else []
     known = _attacks(plan, privacy, found.claim, run) if claim is not None else []
     at = {"eps": claim or 0.0, "delta": found.delta}
-    advice = tuple(advised(each, plan, privacy, judge_of, **at) for each in known)
+    advice = tuple(advised(each, plan, privacy, reach.judge, **at) for each in known)
     if run is not None:
         warnings += _extended(plan, run)
         warnings += [] if not known or run.log_look("check") else [unlogged(run.path)]
@@ -110,6 +100,8 @@ def forecast(plan: Plan, trial: Trial | None = None, run: Run | None = None) -> 
         method.label,
         _counted(settings, method, evidence),
         largest,
+        any_training.largest(plan.n_models, found.delta),
+        any_method.label,
         largest_eps(n_judged * m_judged, delta=settings.delta, level=(1 + settings.level) / 2),
         found.accountant,
         claim,

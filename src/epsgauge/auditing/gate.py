@@ -1,20 +1,20 @@
-"""Gates for CI: the reasons for which an audit fails a build."""
+"""Gates for CI: why an audit fails a build, or why it could not have failed one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from epsgauge.auditing.audit import Audit
-from epsgauge.auditing.verdict import ABOVE, Ruling, Verdict
+from epsgauge.auditing.verdict import ABOVE
 from epsgauge.errors import InvalidInput
-from epsgauge.numbers import number
+from epsgauge.numbers import at_least
 from epsgauge.stats import checks
 from epsgauge.stats.interval import Kind
 
-Refusal = Literal["violation", "underpowered", "weak"]
-REFUSALS: tuple[Refusal, ...] = get_args(Refusal)
+FailOn = Literal["violation"]
+FAIL_ON: tuple[FailOn, ...] = get_args(FailOn)
 
 
 @dataclass(frozen=True)
@@ -26,22 +26,11 @@ class Gate:
     idle: tuple[str, ...] = ()
 
     @property
-    def outcome(self) -> Literal["fails", "passes", "could not fail"]:
-        return "fails" if self.reasons else "could not fail" if self.idle else "passes"
+    def outcome(self) -> Literal["fails", "passes", "cannot decide"]:
+        return "fails" if self.reasons else "cannot decide" if self.idle else "passes"
 
     def to_json(self) -> dict[str, Any]:
         return {"outcome": self.outcome, **asdict(self)}
-
-
-def refusals(text: str) -> tuple[Refusal, ...]:
-    """Of words with commas between them."""
-    words = [word.strip() for word in text.split(",")]
-    found = tuple(each for each in REFUSALS if each in words)
-    if not set(words) <= set(REFUSALS):
-        raise InvalidInput(
-            f"fail_on must be one or more of {', '.join(REFUSALS)}, with commas between them, but got {text!r}."
-        )
-    return found
 
 
 def gate(
@@ -53,68 +42,58 @@ def gate(
 ) -> Gate:
     """Hold the audit against gates; what is not guaranteed counts only with `count_estimates`.
 
-    `fail_on` has words with commas between them. "violation" also fails on a claim that is unsupported: a probe, or the
-    accountant itself, refutes what it rests on. "underpowered" fails where there are too few models to find a
-    violation, and "weak" where the attack is too weak. Without these words, such a gate could not have failed.
+    `fail_on="violation"` fails if the verdict is a violation, or if the claim is unsupported: a probe, or the
+    accountant itself, refutes what it rests on. It cannot decide where the verdict cannot.
 
-    `fail_above` is compared with the audit's lower bound, one-sided at the verdict's level, at the δ of the audit.
+    `fail_above` fails if any bound that the verdict shows is above the limit, with or without a condition.
     """
     reasons: list[str] = []
     uncounted: list[str] = []
     idle: list[str] = []
-    v, words = audit.verdict, () if fail_on is None else refusals(fail_on)
+    v = audit.verdict
     if fail_above is not None:
         limit = checks.one("fail_above", checks.eps(fail_above, "fail_above"))
-        counts = count_estimates or audit.gauge.promise == "guaranteed"
-        if audit.lower_bound > limit:
-            how = f"{audit.gauge.label}, {audit.gauge.promise}, one-sided, level {v.level:g}"
-            (reasons if counts else uncounted).append(
-                f"The lower bound of ε is {number(audit.lower_bound)}, above {limit:g} ({how}, δ = "
-                f"{audit.settings.delta:g})."
+        if v.delta != audit.settings.delta:
+            raise InvalidInput(
+                f"fail_above is a limit at δ = {audit.settings.delta:g}, but the claim is judged at δ = {v.delta:.3g}. "
+                "Use fail_on = violation, or audit without the claim."
             )
+        counted = [bound for bound in v.bounds if count_estimates or bound.promise == "guaranteed"]
+        for bound in v.bounds:
+            if bound.value > limit:
+                (reasons if bound in counted else uncounted).append(f"{bound}, above the limit {limit:g}.")
+        if not counted:
+            idle.append(_unproven(v.bound.promise))
+        elif v.control is not None and not v.control.sees:
+            idle.append("the attack sees nothing even without noise")
         elif v.largest <= limit:
-            idle.append(_too_few(v))
-        elif v.weak:
-            idle.append(_too_weak(v))
-        if not counts:
-            idle.append(_uncounted(audit.gauge.promise))
-    if words:
+            idle.append(f"a game of this size shows at most ε = {at_least(v.largest)}, even if every guess is right")
+    if fail_on is not None:
+        if fail_on not in FAIL_ON:
+            raise InvalidInput(
+                f"fail_on must be violation, but got {fail_on!r}. An audit that cannot decide ends with exit code 4."
+            )
         if v.kind == "no claim":
             raise InvalidInput(
                 f"fail_on = {fail_on} needs a claim, but there is none, so it could never fail. "
                 f"{v.sentence} State claimed_eps, claimed_delta and claimed_adjacency, or use fail_above."
             )
-        counts = count_estimates or v.promise == "guaranteed" or v.kind == "unsupported"
-        if v.kind in ("unsupported", *ABOVE.values()):
-            if "violation" in words:
-                (reasons if counts else uncounted).append(v.sentence)
-        elif v.kind in OF_RULING:
-            word, why = OF_RULING[v.kind]
-            (reasons if word in words else idle).append(v.sentence if word in words else why(v))
-        if not counts:
-            idle.append(_uncounted(v.promise))
+        proven = v.kind in ("violation", "unsupported")
+        if proven or (v.kind in ABOVE.values() and count_estimates):
+            reasons.append(v.sentence)
+        elif v.kind in ABOVE.values():
+            uncounted.append(v.sentence)
+        elif v.kind == "cannot decide":
+            idle.append(str(v.powerless))
+        elif v.kind == "in progress":
+            idle.append(f"the run is in progress ({v.remaining} models to go)")
+        if not proven and not v.basis.tested and v.promise != "guaranteed" and not count_estimates:
+            idle.append(_unproven(v.promise))
     return Gate(tuple(reasons), tuple(uncounted), tuple(dict.fromkeys(idle)))
 
 
-def _too_few(v: Verdict) -> str:
-    return f"so few models show at most ε = {v.largest:.3g}"
-
-
-def _too_weak(v: Verdict) -> str:
-    blind = v.control is not None and not v.control.sees
-    why = "sees nothing even without noise" if blind else "is too weak to refute any claim"
-    return f"the attack {why}"
-
-
-def _uncounted(promise: Kind) -> str:
+def _unproven(promise: Kind) -> str:
     return f"its bound is {'credible' if promise == 'credible' else 'an estimate'}, not guaranteed"
-
-
-# Rulings that could not have been a violation: the word that fails on them, and why.
-OF_RULING: dict[Ruling, tuple[Refusal, Callable[[Verdict], str]]] = {
-    "underpowered": ("underpowered", _too_few),
-    "inconclusive": ("weak", _too_weak),
-}
 
 
 def gate_all(

@@ -26,6 +26,8 @@ from epsgauge.methods.foretelling import Foretelling
 from epsgauge.methods.table import SHARPEST
 from epsgauge.numbers import number
 from epsgauge.sampling.game import MechanismGame, Played, Sampled
+from epsgauge.sampling.learning import broken_by
+from epsgauge.sampling.memory import ENOUGH
 from epsgauge.sampling.regions import REGIONS
 from epsgauge.scores.rules import Given, SameData, judge
 from epsgauge.settings import OF_A_RULE, AuditSettings
@@ -47,7 +49,7 @@ def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
     if game.until is None:
         played = game.play(aim)
         using, claim = (using, claim) if curve is None else _at_point(game, changes, curve, played.point)
-        return assemble(_case(game, using, claim, played, _evidence(played, claim.delta), again(game, given)))
+        return assemble(_case(game, using, claim, played, _evidence(game, played, claim.delta), again(game, given)))
     if using.settings.by_mu:
         mu = f"{using.settings.claimed_mu:g}"
         raise InvalidInput(
@@ -63,7 +65,8 @@ def audit_game(game: MechanismGame, changes: Mapping[str, Any]) -> Audit:
     using, claim = (using, claim) if curve is None else _at_point(game, changes, curve, first.point)
     assert isinstance(claim.claim, Claim)
     played = _until_refuted(chain([first], watched), claim.claim, claim.delta, using.settings.verdict_level)
-    evidence = _evidence(played, claim.delta)
+    played = _both_ways(game, played, claim.claim, claim.delta)
+    evidence = _evidence(game, played, claim.delta)
     return assemble(_case(game, replace(using, method=Foretelling()), claim, played, evidence, again(game, given)))
 
 
@@ -118,10 +121,14 @@ def _setup(game: MechanismGame, changes: Mapping[str, Any]) -> Setup:
     return using if using.method is not None or using.settings.by_mu else replace(using, method=SHARPEST)
 
 
-def _evidence(played: Played, delta: float) -> Evidence:
+def _evidence(game: MechanismGame, played: Played, delta: float) -> Evidence:
     """Of a game that goes on until a violation no sample is left to choose a threshold; its bound needs none."""
     rule = SameData() if played.foretold is not None else Given(played.threshold)
-    return Evidence(judge(played.scores, rule, delta=delta), foretold=played.foretold)
+    if len(played.series) < ENOUGH:
+        more = game.draw(ENOUGH, part=(5,), pair=played.pair)
+        played.series.add(more.outputs, more.bits)
+    dependent = played.series.dependent(game.mechanism, game.all_pairs[played.pair])
+    return Evidence(judge(played.scores, rule, delta=delta), foretold=played.foretold, dependent=dependent)
 
 
 def _until_refuted(watched: Iterable[Played], claim: Claim, delta: float, level: float) -> Played:
@@ -135,6 +142,18 @@ def _until_refuted(watched: Iterable[Played], claim: Claim, delta: float, level:
         if wealth.add(seen.log_odds[-new:], seen.bits[-new:], np.array([new]))[-1] >= wanted(level):
             break
     return played
+
+
+def _both_ways(game: MechanismGame, played: Played, claim: Claim, delta: float) -> Played:
+    """If a region with a remedy foretold most, one without comes first where it breaks the claim too."""
+    seen = played.foretold
+    assert seen is not None
+    broken = [
+        name
+        for name, odds in zip(game.regions, seen.log_odds.T[1:], strict=True)
+        if not REGIONS[name].remedy and broken_by(seen.bits, odds, claim.eps, delta, game.adjacency)
+    ]
+    return replace(played, region=broken[0], also=played.region) if REGIONS[played.region].remedy and broken else played
 
 
 def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, evidence: Evidence, command: str) -> Case:
@@ -158,6 +177,7 @@ def _case(game: MechanismGame, using: Setup, claim: Promises, played: Played, ev
         command=command,
         sensitivity=None if found is None else f"{found.result}. {found.sentence}",
         cautions=game.cautions(played.pair),
+        also=played.also,
     )
     return Case(game.title, using, evidence, 1, claim, Models(n, n, 0), lost, who=who, sampled=sampled, broken=broken)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
+
+import numpy as np
 
 from epsgauge.auditing.audit import Audit, audit_run
 from epsgauge.auditing.setup import Setup
 from epsgauge.errors import InvalidInput
-from epsgauge.numbers import number
 from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Given
 from epsgauge.settings import OF_A_RULE
@@ -64,22 +66,32 @@ def with_one_rule(
     others |= {"rule": "given", "threshold": first.judged.threshold}
     audits, notes = [first], []
     for run, label in zip(runs[1:], labels[1:], strict=True):
+        own: Audit | None = None
+        with suppress(InvalidInput):  # it may have too few models to choose a rule
+            own = audit_run(run, settings, among=among)
+        if own is not None and _is_copy(own, first):  # the rule that it declared is the shared one
+            audits.append(own)
+            continue
         try:
             found = audit_run(run, others, skipped=_had_a_say(first, run), among=among)
         except _NoneLeft:
-            if strictly:
+            if strictly or own is None:
                 raise
-            found, why = audit_run(run, settings, among=among), "its models share a seed with those that chose the rule"
-            notes.append(f"{label} is judged by its own rule: {why}.")
+            found = own
+            notes.append(f"{label} is judged by its own rule: its models share a seed with those that chose the rule.")
         else:
-            if not strictly and _misses(found, own := audit_run(run, settings, among=among)):
+            if not strictly and own is not None and _misses(found, own):
+                shows = f"it shows {own.verdict.bound.text}, and that of the first run"
+                notes.append(f"{label} is judged by its own rule: {shows} {found.verdict.bound.text}.")
                 found = own
-                notes.append(
-                    f"{label} is judged by its own rule: with it, ε ≥ {number(own.verdict.bound)} is shown, which the "
-                    "rule of the first run misses."
-                )
         audits.append(found)
     return f"one rule for all: {first.adversary.rule} of the first run", audits, notes
+
+
+def _is_copy(own: Audit, first: Audit) -> bool:
+    """Whether both chose the same rule, and judge the same scores by it."""
+    ours, theirs = own.judged, first.judged
+    return ours.threshold == theirs.threshold and np.array_equal(ours.judged.score, theirs.judged.score)
 
 
 def _misses(shared: Audit, own: Audit) -> bool:
@@ -87,8 +99,8 @@ def _misses(shared: Audit, own: Audit) -> bool:
     a bound above all that is credible.
     """
     tally, high = shared.judged.tally, float(shared.posterior.interval(shared.settings.level).high)
-    alike = 0 in (tally.tp + tally.fp, tally.tn + tally.fn) and own.verdict.bound > shared.verdict.bound
-    return bool(alike or (own.verdict.above and not shared.verdict.above) or own.verdict.bound > high)
+    alike = 0 in (tally.tp + tally.fp, tally.tn + tally.fn) and own.verdict.bound.value > shared.verdict.bound.value
+    return bool(alike or (own.verdict.above and not shared.verdict.above) or own.verdict.bound.value > high)
 
 
 class _NoneLeft(InvalidInput):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from epsgauge.adjacency import Adjacency
 from epsgauge.attacks.attack import Attack
 from epsgauge.auditing.adversary import Adversary
+from epsgauge.auditing.bound import Bound
 from epsgauge.auditing.claim import Claim
 from epsgauge.games.signals import Signals
 from epsgauge.methods.evidence import Evidence
@@ -17,38 +18,20 @@ from epsgauge.runner.view import Run
 from epsgauge.scores.rules import Judged
 from epsgauge.scores.said import BITS, ROWS
 from epsgauge.settings import AuditSettings
-from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import Posterior
-from epsgauge.stats.tally import Tally
-
-
-@dataclass(frozen=True)
-class Bound:
-    """ε at `delta` is at least `value`, one-sided at `level`; None while it is being computed."""
-
-    value: float | None
-    method: str
-    label: str
-    level: float
-    delta: float
-    promise: Kind
-    mu: float | None  # of Gaussian DP, where ε is what that is worth
-    tally: Tally  # that it rests on
-    counts: str  # which guesses these are, in words
-    noise: float | None = None  # of DP-SGD, where ε is what that is worth
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reading:
-    """Evidence with its posterior, every method's row, and the bound that is shown."""
+    """Evidence with its posterior, every method's row, and the bounds that are shown beside a claim."""
 
     settings: AuditSettings
     evidence: Evidence
     facts: Facts  # for bounds at the δ of the settings
     posterior: Posterior  # of all judged pairs; models that failed are left out
     rows: tuple[MethodRow, ...]
-    bound: Bound
-    claim: Claim | None  # that the bound can be held against
+    bounds: tuple[Bound, ...]  # for any training first; none while they are computed
+    claim: Claim | None  # that the bounds can be held against
     adversary: Adversary
     run: Run | None  # that was judged; None for a table of scores
     attack: Attack | None  # that made the scores of the run

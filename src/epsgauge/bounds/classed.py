@@ -105,6 +105,23 @@ class Classed:
         up, down = (prior.after(right, wrong) for prior in self.each)
         return Classed(self.n - right - wrong, self.wrong - wrong, self.together.after(right, wrong), (up, down))
 
+    def without(self, k: int) -> Classed:
+        """What is left if k guesses of each side are set aside as right, the surest first.
+
+        A class keeps no more wrong guesses than it keeps guesses; the others count in the next class inwards.
+        """
+        if not k:
+            return self
+        n, wrong = self.n.copy(), self.wrong.copy()
+        for side in (UP, DOWN):
+            aside, over = k, 0
+            for j in range(side.stop - 1, side.start - 1, -1):
+                taken = min(int(n[j]), aside)
+                n[j], aside, over = n[j] - taken, aside - taken, over + int(wrong[j])
+                wrong[j] = min(over, int(n[j]))
+                over -= int(wrong[j])
+        return replace(self, n=n, wrong=wrong)
+
     @cached_property
     def stages(self) -> Sequence[tuple[float, Classed]]:
         """What is left as classes are read from the middle of each side outwards, the least sure first; and before it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +23,7 @@ Guessed = Literal["all", "positive", "negative", "top", "top-positive"]
 
 # Of the draws here: bits may have been drawn with a small seed too.
 STREAM = 0x70105
+ORDERS = 4  # in which equal scores are taken
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def top_guesses(
     """The `n_guesses` bits of which the scores are surest; `n_guesses` and `threshold` fixed on other models.
 
     With both sides, those with the largest |score − threshold|, guessed 1 iff score ≥ threshold. With one side, those
-    with the largest scores, all guessed 1. Equal scores are picked in an order drawn from the seed: the order of the
-    rows may say what their bits are.
+    with the largest scores, all guessed 1. Equal scores are taken in several orders drawn from the seed, and the
+    fewest right guesses count.
     """
     right = surest_right(scores, bits, threshold=threshold, sides=sides, seed=seed)
     r, most = int(checks.one("n_guesses", checks.counts("n_guesses", n_guesses))), len(right) - 1
@@ -111,28 +111,31 @@ def surest_right(scores: ArrayLike, bits: ArrayLike, *, threshold: float, sides:
     """How many of the r surest guesses are right, for every r from 0 on."""
     s, b = checked_pair(scores, bits)
     cut = checks.one("threshold", checks.numbers("threshold", threshold))
-    order, said = surest(s, b, cut, sides, seed)
-    out: Ints = np.concatenate([[0], np.cumsum(said == b[order])])
-    return out
+    return right_of_surest(s, b, cut, sides, seed)
 
 
-def surest(scores: Floats, bits: Floats | Ints, threshold: float, sides: Sides, seed: int = 0) -> tuple[Ints, Bools]:
-    """The rows from the surest guess on, and whether each of them is guessed 1."""
+def right_of_surest(scores: Floats, bits: Floats | Ints, threshold: float, sides: Sides, seed: int = 0) -> Ints:
+    """The same for columns that have been checked: the fewest of all orders that equal guesses are taken in."""
     with np.errstate(invalid="ignore"):
         far = np.where(scores == threshold, 0.0, np.abs(scores - threshold))
-    order = surest_first(scores if sides == "one" else far, bits, seed)
-    return order, (scores[order] >= threshold) | (sides == "one")
-
-
-def surest_first(sure: Floats, bits: Floats | Ints, seed: int) -> Ints:
-    """The rows by falling `sure`, equal ones in an order drawn from the seed and from all bits.
-
-    The order of rows may follow their bits. One that is the same for all tables of a size could follow them too.
-    """
-    own = hashlib.sha256(np.packbits(bits > 0).tobytes()).digest()[:8]
-    shuffled = np.random.default_rng([seed, STREAM, int.from_bytes(own, "big")]).permutation(len(sure))
-    out: Ints = shuffled[np.argsort(-sure[shuffled], kind="stable")]
+    right = ((scores >= threshold) | (sides == "one")) == bits
+    counted = [np.cumsum(right[order]) for order in surest_first(scores if sides == "one" else far, right, seed)]
+    out: Ints = np.concatenate([[0], np.min(counted, axis=0)])
     return out
+
+
+def surest_first(sure: Floats, right: Bools, seed: int) -> list[Ints]:
+    """The rows by falling `sure`; if some are equal, in several orders, of which the least telling counts.
+
+    The orders are drawn from the seed alone, of rows that were sorted before: the order in which rows are given may
+    follow their bits, and changes nothing.
+    """
+    rows = np.lexsort((right, -sure))
+    if not np.any(sure[rows[1:]] == sure[rows[:-1]]):
+        return [rows]
+    rng = np.random.default_rng([seed, STREAM])
+    shuffled = [rows[rng.permutation(len(rows))] for _ in range(ORDERS)]
+    return [each[np.argsort(-sure[each], kind="stable")] for each in shuffled]
 
 
 def checked_pair(scores: ArrayLike, bits: ArrayLike) -> tuple[Floats, Floats]:

@@ -58,8 +58,9 @@ def surest_lower_bound(
     """A lower bound of ε for fair bits, after the best number of surest guesses was picked on the same scores.
 
     A high score says b = 1. The highest scores compete, guessed 1, the lowest, guessed 0, and as many of both; no more
-    than half of all bits on either side. Guesses may depend on each other in any way. Equal scores are taken in an
-    order drawn from the seed. `unseen` bits of the game have no score, and count as wrong guesses.
+    than half of all bits on either side. Guesses may depend on each other in any way. Equal scores are taken in several
+    orders drawn from the seed, and the fewest right guesses count. `unseen` bits of the game have no score, and count
+    as wrong guesses.
 
     >>> rng = np.random.default_rng(0)
     >>> bits = rng.integers(0, 2, 2000)
@@ -128,15 +129,18 @@ def _sizes(half: int, failing: float, alpha: float) -> Ints:
 
 def _right(scores: Floats, bits: Floats, sizes: Ints, half: int, seed: int) -> dict[Side, Ints]:
     """How many guesses are right, of each side and size. One order serves both sides, so no bit is guessed twice."""
-    order = surest_first(scores, bits, seed)
     each = len(scores) // 2
 
     def counted(right: Floats) -> Ints:
         whole = np.concatenate([right[:each], np.zeros(half - each)])
         return np.cumsum(whole).astype(np.int64)[sizes - 1]
 
-    high, low = counted(bits[order]), counted(1.0 - bits[order[::-1]])
-    return {"high": high, "low": low, "both": high + low}
+    orders = surest_first(scores, bits == 1, seed)
+    high, low = (
+        np.array([counted(right) for right in rows])
+        for rows in ([bits[order] for order in orders], [1.0 - bits[order[::-1]] for order in orders])
+    )
+    return {"high": high.min(axis=0), "low": low.min(axis=0), "both": (high + low).min(axis=0)}
 
 
 def _guesses(side: Side, sizes: Ints) -> Ints:

@@ -8,27 +8,21 @@ mechanism are dominated by independent coins, so that its law is known (docs/gua
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import count, takewhile
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsgauge.bounds.classed import DOWN, UP, Classed, Prior
+from epsgauge.bounds.classed import Classed, Prior
+from epsgauge.bounds.given_away import Price, prices
 from epsgauge.bounds.simulated import Simulated
 from epsgauge.stats import checks, special
 from epsgauge.stats.arrays import Floats, Ints
-from epsgauge.stats.binomial import log_mass
 
 STEP = 0.02  # of the grid of ε, which is fixed beforehand
 POINTS = 32  # of the grid, at once
-# δ costs at most one of these shares of α: the first that leaves classes small enough, or the last.
-COSTS = (0.1, 0.2, 0.5)
-SMALL = 0.01  # of all bits
-MOST = 0.45  # of all bits: a class for either side
 DRAWS = (2**9, 2**11, 2**14)  # of a simulated tail: more where fewer do not decide
 AT_ONCE = 2**9
 UNSURE = 1e-4  # of α: how often the limit of a simulated tail may be too low
@@ -39,49 +33,72 @@ STREAM = 0x3E161  # of the draws here
 
 
 @lru_cache(maxsize=256)
-def weighted_lower_bound(guesses: Classed, *, n_bits: int, delta: float, level: float) -> float:
+def weighted_lower_bound(
+    guesses: Classed, *, n_bits: int, delta: float, level: float, independent: bool = False
+) -> float:
     """The largest ε of the grid such that it and all from the first one on are refuted; 0 where there is none.
 
-    `n_bits` counts every fair bit of the game, guessed or not.
+    `n_bits` counts every fair bit of the game, guessed or not. `independent`: each has a model of its own, and models
+    are independent of each other; then fewer guesses can have been given away.
     """
     d, alpha = checks.one("delta", checks.delta(delta)), 1.0 - checks.level(level)
-    first = _first(n_bits, d, alpha)
+    game = Game(n_bits, d, alpha, independent)
+    first = _first(game)
     for start in count(first, POINTS):
         points: Floats = STEP * np.arange(start + 1.0, start + POINTS + 1.0)
-        said = refuted(guesses, points, n_bits=n_bits, delta=d, alpha=alpha)
-        n = sum(1 for _ in takewhile(bool, said))
+        n = sum(1 for _ in takewhile(bool, refuted(guesses, points, game)))
         if n < POINTS:
             break
     return (start + n) * STEP if start + n > first else 0.0
 
 
-def _first(n_bits: int, delta: float, alpha: float) -> int:
-    """Points of the grid that are passed over: δ costs so much there that no class has the guesses that it needs.
+@dataclass(frozen=True)
+class Game:
+    """So many fair bits, each given away with δ, judged at 1 − α; `independent` as above."""
+
+    n_bits: int
+    delta: float
+    alpha: float
+    independent: bool
+
+    def prices(self, eps: Floats) -> list[Price]:
+        """Of δ, at each ε."""
+        return prices(eps, n_bits=self.n_bits, delta=self.delta, alpha=self.alpha, independent=self.independent)
+
+
+def _first(game: Game) -> int:
+    """Points of the grid that are passed over: δ costs more than α there.
 
     That is known before any output is. Who is refuted at the first point is refuted at all smaller ε.
     """
-    enough = max(1.0, MOST * n_bits)
-    return next(k for k in count() if _price(float(special.expit(-STEP * (k + 1))), n_bits, delta, alpha)[1] <= enough)
+    for start in count(0, POINTS):
+        found = game.prices(STEP * np.arange(start + 1.0, start + POINTS + 1.0))
+        tried = [i for i, price in enumerate(found) if price.cost < game.alpha]
+        if tried:
+            return start + tried[0]
+    raise AssertionError  # the cost falls as e^−ε
 
 
-def refuted(guesses: Classed, eps: Floats, *, n_bits: int, delta: float, alpha: float) -> Iterator[bool]:
+def refuted(guesses: Classed, eps: Floats, game: Game) -> Iterator[bool]:
     """Whether (ε, δ)-DP is refuted, for one ε after another; where it holds, that has a probability of at most α."""
-    wrong, unsure = special.expit(-eps), UNSURE * alpha
-    prices = [_price(float(chance), n_bits, delta, alpha) for chance in wrong]
-    costs, fewest = np.array([cost for cost, _ in prices]), np.array([n for _, n in prices])
-    stage = np.array([guesses.judged_at(float(chance)) for chance in special.expit(eps - LESS)])
+    wrong, unsure = special.expit(-eps), UNSURE * game.alpha
+    paid = game.prices(eps)
+    stage = [guesses.judged_at(float(chance)) for chance in special.expit(eps - LESS)]
+    of = [(i, price.aside) for i, price in zip(stage, paid, strict=True)]
+    judged = {(i, aside): guesses.stages[i][1].without(aside) for i, aside in of}
     seen = np.zeros(len(eps))
-    for k, n in {*zip(stage.tolist(), fewest.tolist(), strict=True)}:
-        at = (stage == k) & (fewest == n)
-        seen[at] = _log_ratios(guesses.stages[k][1], wrong[at], n) - TIE
-    for i, allowed in enumerate((alpha - costs - unsure).tolist()):
+    for which, left in judged.items():
+        at = np.array([which == each for each in of])
+        seen[at] = _log_ratios(left, wrong[at]) - TIE
+    for i, price in enumerate(paid):
+        allowed = (game.alpha - price.cost - unsure) * math.exp(-price.beyond)
         if allowed <= 0 or seen[i] <= 0:
             yield False
         elif seen[i] >= -math.log(allowed):  # by Markov's inequality
             yield True
         else:
             rng = np.random.default_rng([STREAM, round(eps[i] / STEP)])
-            ratio = _ratio(guesses.stages[stage[i]][1], float(wrong[i]), int(fewest[i]))
+            ratio = _ratio(judged[of[i]], float(wrong[i]))
             yield ratio is not None and _tail_is_below(ratio, allowed, unsure, rng)
 
 
@@ -90,10 +107,10 @@ def again_at(guesses: Classed, eps: float, quantile: float) -> Classed:
     rng, n = np.random.default_rng(STREAM), guesses.n
     draws = rng.binomial(n, (guesses.wrong + 0.5) / (n + 1.0), (AGAIN, len(n)))
     judged = guesses.stages[guesses.judged_at(float(special.expit(eps + STEP - LESS)))][1]
-    ratio = _ratio(judged, float(special.expit(-eps - STEP)), 1)
+    ratio = _ratio(judged, float(special.expit(-eps - STEP)))
     if ratio is None:
         return guesses
-    telling = ratio.log(_join(judged.n, 1)(draws))
+    telling = ratio.log(draws)
     return replace(guesses, wrong=draws[np.argsort(telling)[int(quantile * AGAIN)]])
 
 
@@ -188,17 +205,16 @@ def _tail_is_below(ratio: _Ratio, allowed: float, unsure: float, rng: np.random.
     return False
 
 
-def _log_ratios(guesses: Classed, wrong: Floats, fewest: int) -> Floats:
+def _log_ratios(guesses: Classed, wrong: Floats) -> Floats:
     """log of the likelihood ratio of the guesses against each ε, at which a guess is wrong with such a chance."""
-    joined = _join(guesses.n, fewest)
-    n_wrong = joined(guesses.wrong)
-    n_right = joined(guesses.n) - n_wrong
+    n_wrong = guesses.wrong
+    n_right = guesses.n - n_wrong
 
     def of(prior: Prior) -> Floats:
-        right = _right(guesses, prior, joined)
-        for_right = np.maximum(np.log(right) - np.log1p(-wrong)[:, None, None], 0.0)
-        for_wrong = np.minimum(np.log1p(-right) - np.log(wrong)[:, None, None], 0.0)
-        return log_sum(for_right @ n_right + for_wrong @ n_wrong + prior.log_weight)
+        for_right = np.maximum(np.log(prior.right) - np.log1p(-wrong)[:, None, None], 0.0)
+        for_wrong = np.minimum(np.log1p(-prior.right) - np.log(wrong)[:, None, None], 0.0)
+        at = prior.columns
+        return log_sum(for_right @ n_right[at] + for_wrong @ n_wrong[at] + prior.log_weight)
 
     log_together, log_each = guesses.log_weights
     up, down = (of(prior) for prior in guesses.each)
@@ -206,25 +222,12 @@ def _log_ratios(guesses: Classed, wrong: Floats, fewest: int) -> Floats:
     return out
 
 
-def _ratio(guesses: Classed, wrong: float, fewest: int) -> _Ratio | None:
-    """None where no shape is surer than ε in a class of at least `fewest` guesses."""
-    joined = _join(guesses.n, fewest)
-    n = joined(guesses.n)
-    together, *each = (
-        _mixture(n, _right(guesses, prior, joined), prior.log_weight, wrong)
-        for prior in (guesses.together, *guesses.each)
-    )
+def _ratio(guesses: Classed, wrong: float) -> _Ratio | None:
+    """None where no shape is surer than ε in a class that has guesses."""
+    together, *each = (_mixture(guesses.n, prior, wrong) for prior in (guesses.together, *guesses.each))
     if not any(len(m.at) for m in (together, *each)):
         return None
-    return _Ratio(n, joined(guesses.wrong), together, [m for m in each if len(m.at)], *guesses.log_weights)
-
-
-def _right(guesses: Classed, prior: Prior, joined: Callable[[NDArray[Any]], NDArray[Any]]) -> Floats:
-    """How likely guesses are right, shape by joined class; those of classes without a shape are coins."""
-    right = np.full((len(prior.right), len(guesses.n)), 0.5)
-    right[:, prior.columns] = prior.right
-    out: Floats = joined(right * guesses.n) / joined(guesses.n)
-    return out
+    return _Ratio(guesses.n, guesses.wrong, together, [m for m in each if len(m.at)], *guesses.log_weights)
 
 
 def log_sum(terms: Floats) -> Floats:
@@ -235,63 +238,11 @@ def log_sum(terms: Floats) -> Floats:
     return out
 
 
-def _mixture(n: Ints, right: Floats, log_weight: Floats, wrong: float) -> _Mixture:
+def _mixture(n: Ints, prior: Prior, wrong: float) -> _Mixture:
     """Where no shape is surer than ε a class does not matter, and where one is not it takes the chance of ε."""
-    at = np.flatnonzero((right > 1.0 - wrong).any(axis=0) & (n > 0))
-    distinct, where = np.unique(np.maximum(right[:, at].round(9), 1.0 - wrong), axis=0, return_inverse=True)
-    weight = np.bincount(where.ravel(), np.exp(log_weight))
-    return _Mixture(at, n[at], distinct, np.log(weight / weight.sum()), wrong)
-
-
-def _join(n: Ints, fewest: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Sums over classes that are joined, from the outermost inwards, until each has so many guesses.
-
-    What is left in the middle of a side is dropped.
-    """
-    begins: list[NDArray[np.intp]] = []
-    for side in (UP, DOWN):
-        ends, size = [side.stop], 0
-        for j in range(side.stop - 1, side.start - 1, -1):
-            size += int(n[j])
-            if size >= fewest:
-                ends.append(j)
-                size = 0
-        begins.append(np.array(ends[::-1]))
-
-    def joined(x: NDArray[Any]) -> NDArray[Any]:
-        sums = [np.add.reduceat(x[..., e[0] : e[-1]], e[:-1] - e[0], axis=-1) for e in begins if len(e) > 1]
-        return np.concatenate([x[..., :0], *sums], axis=-1)
-
-    return joined
-
-
-def _price(wrong: float, n_bits: int, delta: float, alpha: float) -> tuple[float, int]:
-    """What δ costs, and how many guesses each class must have for it; known before any output is."""
-    most = n_bits * delta * wrong  # if each guess were pivotal
-    cost, fewest = most, 1
-    for share in COSTS:
-        if most <= share * alpha:
-            return most, 1
-        cost, fewest = share * alpha, _fewest(wrong, share * alpha / most)
-        if fewest <= SMALL * n_bits:
-            break
-    return cost, fewest
-
-
-def _fewest(wrong: float, pivotal: float) -> int:
-    """How many guesses a class needs so that one is pivotal with a probability of at most `pivotal` on average.
-
-    Of m other guesses the number of wrong ones has no single value that is more likely than the mode of a binomial.
-    Averaged over m from 0 to the number of guesses less one; for large m by its value at the next smaller m computed.
-    """
-    m, total = _modes(wrong)
-    enough = np.flatnonzero((total <= pivotal * m) & (m > 0))
-    return int(m[enough[0]]) if len(enough) else 10**9
-
-
-@lru_cache(maxsize=1024)
-def _modes(wrong: float) -> tuple[Floats, Floats]:
-    """Numbers m, and for each the sum of the modes of all smaller numbers; the ε are those of the grid."""
-    m = np.unique(np.concatenate([np.arange(64.0), np.floor(np.geomspace(64.0, 1e7, 400))]))
-    mode = np.exp(log_mass(np.floor((m + 1.0) * wrong), m, wrong))
-    return m, np.cumsum(np.append(0.0, mode[:-1] * np.diff(m)))
+    of = np.arange(len(n))[prior.columns]
+    within = np.flatnonzero((prior.right > 1.0 - wrong).any(axis=0) & (n[of] > 0))
+    surer = np.maximum(prior.right[:, within].round(9), 1.0 - wrong)
+    distinct, where = np.unique(surer, axis=0, return_inverse=True)
+    weight = np.bincount(where.ravel(), np.exp(prior.log_weight))
+    return _Mixture(of[within], n[of[within]], distinct, np.log(weight / weight.sum()), wrong)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
+from epsgauge.cli.gates import AllowUndecided, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.terminal import AsJson, console, print_json
 from epsgauge.errors import InvalidInput
 
@@ -52,7 +52,8 @@ Threshold = Annotated[float | None, typer.Option(help="Use this threshold, fixed
 SameData = Annotated[
     bool,
     typer.Option(
-        "--same-data", help="Choose the rule on the judged data. Only the simultaneous bound stays guaranteed."
+        "--same-data",
+        help="Choose the rule on the judged data. Then only bounds that need no chosen rule stay guaranteed.",
     ),
 ]
 TargetFpr = Annotated[float | None, typer.Option(help="Choose the rule with this FPR.")]
@@ -82,7 +83,7 @@ def audit(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
-    allow_inconclusive: AllowInconclusive = False,
+    allow_undecided: AllowUndecided = False,
     curve: Annotated[
         bool, typer.Option("--curve", help="Also compare the rates with DP-SGD's whole trade-off curve.")
     ] = False,
@@ -95,7 +96,7 @@ def audit(
 ) -> None:
     """Judge a run: print the verdict, bounds and posterior. Options override the plan."""
     found = audited(folder, locals(), same_data, unsealed=unsealed)
-    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
+    gates = Gates(fail_above, fail_on, count_estimates, allow_undecided)
     judged(found, gates, as_json, curve=curve, explain=explain)
 
 

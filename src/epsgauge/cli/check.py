@@ -14,7 +14,7 @@ from epsgauge.cli.terminal import AsJson, console, print_json
 def check(
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan (TOML).")],
     attempt: Annotated[
-        bool, typer.Option("--try", help="Train one model three times to check seeds, losses and time.")
+        bool, typer.Option("--try", help="Train one model a few times to check seeds, losses and time.")
     ] = False,
     small: Small = False,
     run: Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from epsgauge.cli.audit import Attack, Percentile, given_settings
-from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
+from epsgauge.cli.gates import AllowUndecided, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, console, print_json, say
 
@@ -41,7 +41,7 @@ def compare(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
-    allow_inconclusive: AllowInconclusive = False,
+    allow_undecided: AllowUndecided = False,
     figure: Annotated[Path | None, typer.Option(help="Also draw the CDFs to this .svg file.")] = None,
     report: ReportFile = None,
     as_json: AsJson = False,
@@ -67,7 +67,7 @@ def compare(
         family_wise=family_wise,
         **given,
     )
-    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
+    gates = Gates(fail_above, fail_on, count_estimates, allow_undecided)
     said = gates.of(*(run.audit for run in found.runs), labels=[run.label for run in found.runs])
     if figure is not None:
         from epsgauge.figures.charts import chart

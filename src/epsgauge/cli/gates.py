@@ -15,24 +15,26 @@ if TYPE_CHECKING:
     from epsgauge.auditing.gate import Gate
 
 
-FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit with 1 if the lower bound is above EPS.")]
+FailAbove = Annotated[
+    float | None,
+    typer.Option(metavar="EPS", help="Exit with 1 if a guaranteed bound, conditional or not, is above EPS."),
+]
 FailOn = Annotated[
     str | None,
     typer.Option(
-        metavar="WORDS",
-        help="Exit with 1 on any of violation (claim refuted or unsupported), underpowered (too few models to tell) "
-        "and weak (attack too weak to tell), for example violation,weak.",
+        metavar="violation",
+        help="Exit with 1 if the claim is refuted or unsupported, and with 4 if the audit cannot decide.",
     ),
 ]
 CountEstimates = Annotated[
     bool, typer.Option("--count-estimates", help="Let gates also count bounds that are not guaranteed.")
 ]
-AllowInconclusive = Annotated[
+AllowUndecided = Annotated[
     bool,
-    typer.Option("--allow-inconclusive", help="Exit with 0, not 4, if a gate could not have failed."),
+    typer.Option("--allow-undecided", help="Exit with 0, not 4, if a gate cannot decide."),
 ]
 
-REFUSED, COULD_NOT_FAIL = 1, 4
+REFUSED, UNDECIDED = 1, 4
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Gates:
     fail_above: float | None
     fail_on: str | None
     count_estimates: bool
-    allow_inconclusive: bool
+    allow_undecided: bool
 
     def of(self, *found: Audit, labels: Sequence[str] = ()) -> Gate:
         """What they say of one audit, or of several with their labels."""
@@ -62,9 +64,9 @@ class Gates:
         for reason in said.uncounted:
             say(f"! not counted, since it is not guaranteed (--count-estimates counts it): {reason}", err=True)
         for reason in said.idle:
-            say(f"! this gate could not have failed: {reason}", err=True)
+            say(f"! cannot decide: {reason}", err=True)
         if said.outcome == "fails":
             raise typer.Exit(REFUSED)
-        if said.outcome == "could not fail" and not self.allow_inconclusive:
-            say("gate: not passed, since it could not have failed (--allow-inconclusive lets it pass).", err=True)
-            raise typer.Exit(COULD_NOT_FAIL)
+        if said.outcome == "cannot decide" and not self.allow_undecided:
+            say("gate: not passed, since it could not have failed (--allow-undecided lets it pass).", err=True)
+            raise typer.Exit(UNDECIDED)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from epsgauge.cli.audit import Explain, Level, VerdictLevel, VerdictMethod, given_settings, judged
-from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
+from epsgauge.cli.gates import AllowUndecided, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.report import ReportFile
 from epsgauge.cli.terminal import AsJson, say
 from epsgauge.errors import InvalidInput
@@ -70,7 +70,7 @@ def mechanism(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
-    allow_inconclusive: AllowInconclusive = False,
+    allow_undecided: AllowUndecided = False,
     report: ReportFile = None,
     explain: Explain = False,
     as_json: AsJson = False,
@@ -105,7 +105,7 @@ def mechanism(
         from epsgauge.reporting.report import report as write
 
         say(f"report: {write(found, out=report)}", err=True)
-    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
+    gates = Gates(fail_above, fail_on, count_estimates, allow_undecided)
     judged(found, gates, as_json, explain=explain)
 
 

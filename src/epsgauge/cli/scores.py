@@ -25,7 +25,7 @@ from epsgauge.cli.audit import (
     judged,
     rule_of,
 )
-from epsgauge.cli.gates import AllowInconclusive, CountEstimates, FailAbove, FailOn, Gates
+from epsgauge.cli.gates import AllowUndecided, CountEstimates, FailAbove, FailOn, Gates
 from epsgauge.cli.report import CoinsFile, ReportFile, of_coins
 from epsgauge.cli.terminal import AsJson, console, print_json, say
 from epsgauge.errors import InvalidInput
@@ -110,7 +110,7 @@ def scores(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     count_estimates: CountEstimates = False,
-    allow_inconclusive: AllowInconclusive = False,
+    allow_undecided: AllowUndecided = False,
     report: ReportFile = None,
     explain: Explain = False,
     as_json: AsJson = False,
@@ -140,7 +140,7 @@ def scores(
         table = read_scores(file, tool, origin, adjacency=adjacency, bits=bits, models=models)
     given = given_settings(options)
     rule = {name: value for name, value in rule_of(given, same_data).items() if value is not None}
-    gates = Gates(fail_above, fail_on, count_estimates, allow_inconclusive)
+    gates = Gates(fail_above, fail_on, count_estimates, allow_undecided)
     if cohorts:
         _by_cohorts(table, seed, {**given, **rule}, options, gates)
         return

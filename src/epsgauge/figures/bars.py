@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from epsgauge.auditing.audit import Audit
 from epsgauge.errors import InvalidInput
 from epsgauge.figures.chart import ALL, Chart
 from epsgauge.figures.labels import ARROW, LEFT, LINE, RIGHT
@@ -16,7 +17,7 @@ from epsgauge.figures.subject import Bar, Subject
 from epsgauge.figures.svg import Picture
 from epsgauge.figures.words import Words, eps_axis
 from epsgauge.methods.table import POSTERIOR
-from epsgauge.numbers import percent, span
+from epsgauge.numbers import percent
 
 if TYPE_CHECKING:
     from epsgauge.auditing.reading import Reading
@@ -55,15 +56,15 @@ def bars(subject: Subject) -> Bars:
 
 def draw(shown: Bars, *, prefix: str = "") -> str:
     """One bar per method, its interval and promise above it; an arrow where it continues."""
-    words = " ".join(f"{b.label}: {span(b.low, b.high)}, {b.promise}." for b in shown.bars)
-    picture = Picture("bars", 0, f"{percent(shown.level)} intervals of every method", words, prefix)
+    words = " ".join(f"{b.label}: {b.text}, {b.promise}." for b in shown.bars)
+    picture = Picture("bars", 0, "Bounds and intervals of every method", words, prefix)
     x = Scale(0.0, shown.end, LEFT, RIGHT)
     top = 0.0 if shown.claimed is None else LINE
     bottom = top + 6 + ROW * len(shown.bars)
     claim_zone(picture, shown.claimed, x, top, bottom)
     for place, bar in enumerate(shown.bars):
         _method_bar(picture, bar, x, top + LINE + ROW * place)
-    picture.value_axis(x, bottom, f"{eps_axis(shown.delta)}, {percent(shown.level)} intervals")
+    picture.value_axis(x, bottom, eps_axis(shown.delta))
     picture.height = bottom + 2.6 * LINE
     return picture.done()
 
@@ -73,7 +74,7 @@ def _method_bar(picture: Picture, bar: Bar, x: Scale, y: float) -> None:
     colour = PROMISE_COLOUR[bar.promise]
     tip = f"{bar.label}: {bar.promise}. Assumes: {'; '.join(bar.assumptions)}." + (f" {bar.note}." if bar.note else "")
     said = (bar.promise, f"text-{'muted' if colour == 'grey' else colour}")
-    picture.words(LEFT, y, [(bar.label, "strong"), (span(bar.low, bar.high), ""), said], "halo")
+    picture.words(LEFT, y, [(bar.label, "strong"), (bar.text, ""), said], "halo")
     start, end = x(bar.low), x(bar.high)
     on = bar.high > x.high
     if bar.low > x.high:
@@ -90,13 +91,19 @@ def _method_bar(picture: Picture, bar: Bar, x: Scale, y: float) -> None:
 def words(subject: Subject, shown: Bars) -> Words:
     tail, rest = percent((1 - subject.level) / 2), "" if subject.source is None else _by_method(subject.source)
     sure = (
-        f"A guaranteed interval is too high in at most {tail} of audits like this one and, if it has an upper end, "
-        f"too low in at most {tail}, as long as its assumptions hold. "
+        f"A guaranteed interval is too high in at most {tail} of counts like these, and too low in at most {tail}, as "
+        "long as its assumptions hold. "
     )
+    if isinstance(subject.source, Audit):
+        missed = percent(1 - subject.source.verdict.level)
+        sure = (
+            f"A guaranteed bar is a lower bound, too high in at most {missed} of audits like this one, as long as its "
+            f"assumptions hold; others are {percent(subject.level)} intervals. "
+        )
     if subject.source is not None and not any(bar.promise == "guaranteed" for bar in shown.bars):
         sure = "None of them is guaranteed here: the notes say why. "
     return Words(
-        f"One bar per method. {rest}{sure}An arrow means that the interval continues.",
+        f"One bar per method. {rest}{sure}An arrow means that it has no upper end, or goes on.",
         "Agreement between methods is no further evidence: they use guesses about the same models. A shorter interval "
         "is better only if it promises the same.",
     )

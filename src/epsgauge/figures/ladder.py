@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from epsgauge.figures.chart import Chart
 from epsgauge.figures.labels import LEFT, LINE, RIGHT
 from epsgauge.figures.marks import claim_zone
+from epsgauge.figures.ruler import Shown
 from epsgauge.figures.scales import Scale
 from epsgauge.figures.svg import Picture
 from epsgauge.figures.words import Words, eps_axis
-from epsgauge.numbers import number, percent
+from epsgauge.numbers import percent
 from epsgauge.plain import plain
 
 if TYPE_CHECKING:
@@ -27,12 +28,19 @@ Pipelines = Mapping[str, Mapping[str, "Audit"]]  # the audits of each pipeline, 
 
 @dataclass(frozen=True)
 class Rung:
-    """What one adversary shows: ε whatever the mechanism, and the bound of the verdict, which may assume more."""
+    """What one adversary shows."""
 
     adversary: str
-    surely: float
-    shown: float
+    bounds: tuple[Shown, ...]  # for any training, then the conditional one
     kind: Ruling
+
+    @property
+    def described(self) -> str:
+        return ", ".join(f"{bound.text} {bound.scope}".strip() for bound in self.bounds)
+
+    @property
+    def reach(self) -> float:
+        return max(bound.value for bound in self.bounds)
 
 
 @dataclass(frozen=True)
@@ -48,12 +56,13 @@ class Ladder:
 
 def ladder(pipelines: Pipelines) -> Ladder:
     audits = [audit for found in pipelines.values() for audit in found.values()]
-    claimed = next((audit.claim.eps for audit in audits if audit.claim is not None), None)
+    claim = next((audit.claim for audit in audits if audit.claim is not None), None)
+    claimed = None if claim is None else claim.eps
     rungs = {
-        title: tuple(Rung(who, a.lower_bound, a.verdict.bound, a.verdict.kind) for who, a in found.items())
+        title: tuple(Rung(who, tuple(map(Shown.of, a.verdict.bounds)), a.verdict.kind) for who, a in found.items())
         for title, found in pipelines.items()
     }
-    longest = max(claimed or 0.0, *(max(rung.surely, rung.shown) for of in rungs.values() for rung in of))
+    longest = max(claimed or 0.0, *(rung.reach for of in rungs.values() for rung in of))
     return Ladder(audits[0].verdict.delta, audits[0].verdict.level, claimed, rungs, longest or 1.0)
 
 
@@ -90,7 +99,7 @@ def _plan(audit: Audit) -> Plan:
 def draw(shown: Ladder, *, prefix: str = "") -> str:
     """A bar per adversary, solid as far as it holds for any mechanism; the claim is a dashed line."""
     text = " ".join(
-        f"{title}: {', '.join(f'{rung.adversary} {number(rung.shown)} ({rung.kind})' for rung in rungs)}."
+        f"{title}: {', '.join(f'{rung.adversary} {rung.described} ({rung.kind})' for rung in rungs)}."
         for title, rungs in shown.pipelines.items()
     )
     picture = Picture("ladder", 0, "The ε that each adversary shows", text, prefix)
@@ -114,9 +123,10 @@ def _rung(picture: Picture, rung: Rung, x: Scale, y: float) -> None:
     """Text with its baseline at y, the bar below it."""
     colour = "red" if rung.kind == "violation" else "blue"
     look = "strong text-red" if rung.kind in ("violation", "unsupported") else "text-muted"
-    picture.words(LEFT, y, [(rung.adversary, ""), (f"ε ≥ {number(rung.shown)}", "strong"), (rung.kind, look)], "halo")
-    for end, how in ((rung.shown, f"fill-{colour} half"), (rung.surely, f"fill-{colour}")):
-        picture.rect(x(0), y + 7, max(x(end) - x(0), 2), 10, how, f"ε ≥ {number(end)}")
+    picture.words(LEFT, y, [(rung.adversary, ""), (rung.bounds[0].text, "strong"), (rung.kind, look)], "halo")
+    for bound in reversed(rung.bounds):
+        how = f"fill-{colour}" + (" half" if bound.conditional else "")
+        picture.rect(x(0), y + 7, max(x(bound.value) - x(0), 2), 10, how, f"{bound.text} {bound.scope}")
 
 
 # Words
@@ -125,9 +135,10 @@ def _rung(picture: Picture, rung: Rung, x: Scale, y: float) -> None:
 def words(_: Pipelines, shown: Ladder) -> Words:
     missed = percent(1 - shown.level)
     return Words(
-        f"One bar per adversary: the ε that it shows, too high in at most {missed} of audits like this one. "
-        "The solid part holds whatever the training does, the pale part if it is DP-SGD with the stated sampling rate "
-        "and steps. A bar that goes beyond the claim refutes it.",
+        f"One bar per adversary: the ε that it shows, too high in at most {missed} of audits like this one. The solid "
+        "part, with its number, holds for any training. The pale part holds if the training is DP-SGD with the stated "
+        "sampling rate and steps. A solid bar beyond the claim refutes it; a pale one refutes that the training is "
+        "what was accounted.",
         "A short bar does not mean that ε is small: a stronger adversary may show more.",
     )
 

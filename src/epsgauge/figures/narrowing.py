@@ -16,7 +16,7 @@ from epsgauge.figures.subject import Subject
 from epsgauge.figures.svg import Entry, Picture
 from epsgauge.figures.words import Words, eps_axis, only_an_estimate
 from epsgauge.methods.table import POSTERIOR
-from epsgauge.numbers import grouped, number, percent, span
+from epsgauge.numbers import count, grouped, number, percent, span
 from epsgauge.stats.arrays import Floats, Ints
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import EpsAtDelta
@@ -117,7 +117,7 @@ def draw(shown: Narrowing, *, prefix: str = "") -> str:
     """Median and interval of ε after each number of judged models."""
     n = int(shown.n[-1])
     now = span(float(shown.low[-1]), float(shown.high[-1]))
-    words = f"After {n} judged models the {percent(shown.level)} interval is {now}. {_half_text(shown)}"
+    words = f"After {count(n, 'judged model')} the {percent(shown.level)} interval is {now}. {_half_text(shown)}"
     picture = Picture("narrowing", 0, "How the interval for ε narrowed", words, prefix)
     last = max(n, 2) if shown.half is None else max(shown.half, 2)
     values = ticks(0.0, shown.ceiling, 5)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.intervals import Intervals, intervals_of
 from epsgauge.methods.table import POSTERIOR
+from epsgauge.numbers import at_least, span
 from epsgauge.stats import checks
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import Posterior
@@ -34,6 +35,12 @@ class Bar:
     high: float
     assumptions: tuple[str, ...] = ()
     note: str | None = None
+    one_sided: bool = False
+
+    @property
+    def text(self) -> str:
+        proven = self.promise == "guaranteed"
+        return f"≥ {at_least(self.low)}" if self.one_sided else span(self.low, self.high, outward=proven)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +68,17 @@ class Subject:
             posterior, claimed = single(source.posterior), claim_of(claimed)
             bars = (Bar(r.method, r.label, r.promise, float(r.low), float(r.high), r.assumptions) for r in source)
             return cls(posterior, source.level, claimed, tuple(bars))
-        rows = tuple(Bar(r.method, r.label, r.promise, r.low, r.high, r.assumptions, r.note) for r in source.rows)
+        rows = tuple(
+            Bar(r.method, r.label, r.promise, r.low, r.high, r.assumptions, r.note, r.promise == "guaranteed")
+            for r in source.rows
+        )
         return cls(
             source.posterior,
             source.settings.level,
             source.claimed_here,
             rows,
             source,
-            pending=source.bound.value is None,
+            pending=not source.bounds,
         )
 
     @property

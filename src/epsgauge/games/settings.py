@@ -77,17 +77,25 @@ class GameSettings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _challenged(cls, values: Any) -> Any:
-        """A game that names no challenge has the strongest that needs nothing from the user."""
+        """A game that names no challenge has the strongest that needs nothing from the user. Only keys that say so
+        make it a weaker one.
+        """
         if not isinstance(values, dict) or values.get("challenge") is not None:
             return values
+        if values.get("canaries") is not None:
+            return {**values, "challenge": "explicit"}
         drawn = values.get("pairs_per_model", 1) != 1 or values.get("sees", "pair") != "pair"
-        drawn = drawn or any(values.get(key) is not None for key in ("pool_size", "pairs"))
         if values.get("adjacency") == "label-only":  # all pairs are made, as no two points of the data are one
-            made = WRONG_LABELS if drawn else AUTO
-            return {**values, "challenge": "explicit", "canaries": values.get("canaries") or made}
-        if values.get("canaries") is None and drawn:
+            return {**values, "challenge": "explicit", "canaries": WRONG_LABELS if drawn else AUTO}
+        if drawn:
             return {**values, "challenge": "average"}
-        return {**values, "challenge": "explicit", "canaries": values.get("canaries") or AUTO}
+        for key, said in (("pool_size", values.get("pool_size")), ("pairs", values.get("pairs"))):
+            if said not in (None, "fixed"):
+                raise ValueError(
+                    f"{key} = {_spelled(said)} is for pairs that are drawn from ordinary records, a weaker adversary "
+                    f'than the default canary: say challenge = "average" or "worst" too, or remove {key}'
+                )
+        return {**values, "challenge": "explicit", "canaries": AUTO}
 
     @model_validator(mode="after")
     def _consistent(self) -> GameSettings:
@@ -113,3 +121,7 @@ class GameSettings(BaseModel):
         if self.sees == "z0" and (self.base, self.pairs_are) != ("resampled", "fresh"):
             raise ValueError('sees = "z0" goes with base = "resampled" and pairs = "fresh"')
         return self
+
+
+def _spelled(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,16 +16,18 @@ from epsgauge.adjacency import checked as checked_adjacency
 from epsgauge.auditing.audit import Audit, audit
 from epsgauge.auditing.basis import Basis, basis_of
 from epsgauge.auditing.claim import Claim
-from epsgauge.auditing.gate import OF_RULING, gate
+from epsgauge.auditing.gate import gate
+from epsgauge.auditing.reach import Reach
 from epsgauge.data.points import Points, as_points
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.integrations.hearing import HEARING
-from epsgauge.mechanisms.privacy import DPSGD
-from epsgauge.numbers import number
+from epsgauge.mechanisms.privacy import DPSGD, judged_by_curve
+from epsgauge.numbers import at_least, exactly
 from epsgauge.probing.probe import probe
 from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.runner.executors import InProcess
 from epsgauge.runner.plan import Plan
+from epsgauge.runner.play import promised
 from epsgauge.runner.run import run
 from epsgauge.stats import checks
 from epsgauge.trainers.protocol import Observer, Trainer, as_trainer, observed
@@ -76,8 +78,9 @@ class Checked:
         if self.basis.broken:
             first, *others = self.basis.broken
             more = f" Also refuted: {', '.join(f.name for f in others)}." if others else ""
-            least = "" if self.basis.eps is None else f"; with what was found, it is at least {number(self.basis.eps)}"
-            claim = f"ε = {number(self.eps)} at δ = {self.delta:g} ({self.adjacency}) is claimed{least}."
+            spent = self.basis.eps
+            least = "" if spent is None else f"; with what was found, it is at least {at_least(spent)}"
+            claim = f"ε = {exactly(self.eps)} at δ = {self.delta:g} ({self.adjacency}) is claimed{least}."
             return f"{first.name}: {first.sentence}{more} {claim}"
         if self.audit is not None:
             reasons = gate(self.audit, fail_on="violation").reasons
@@ -87,13 +90,14 @@ class Checked:
     @property
     def untested(self) -> str | None:
         """Why nothing could have refuted the claim, in one sentence; None where something could have."""
-        if isinstance(self.probe, Probe):
+        idle = () if self.audit is None else gate(self.audit, fail_on="violation").idle
+        if self.basis.tested or (self.audit is not None and not idle):
             return None
-        no_probe = f"there was no probe ({self.probe.reason.rstrip('.')})"
+        tested = "the probe did not test all that the accountant assumes"
+        probed = tested if isinstance(self.probe, Probe) else f"there was no probe ({self.probe.reason.rstrip('.')})"
         if self.audit is None:
-            return f"Nothing was tested: {no_probe}, and no game was played: {self.unplayed}"
-        ruling = OF_RULING.get(self.audit.verdict.kind)
-        return None if ruling is None else f"Nothing was shown: {no_probe}, and {ruling[1](self.audit.verdict)}."
+            return f"Cannot decide: {probed}, and no game was played: {self.unplayed}"
+        return f"Cannot decide: {probed}, and {'; '.join(idle)}."
 
     @property
     def sentence(self) -> str:
@@ -108,7 +112,7 @@ class Checked:
     def to_json(self) -> dict[str, Any]:
         failed = self.finding is not None
         return {
-            "outcome": "refuted" if failed else "not refuted" if self.untested is None else "not tested",
+            "outcome": "refuted" if failed else "no objection" if self.untested is None else "cannot decide",
             "sentence": self.sentence,
             "claim": {"eps": self.eps, "delta": self.delta, "adjacency": self.adjacency},
             "models": self.n_models,
@@ -130,14 +134,15 @@ def assert_private(
     privacy: DPSGD | None = None,
     train_size: int | None = None,
     seed: int = 0,
-    allow_inconclusive: bool = False,
+    allow_undecided: bool = False,
 ) -> Checked:
     """Raise `NotPrivate`, an AssertionError, if a probe or a membership game refutes that `train` is (ε, δ)-private.
 
     `train` is a trainer, with `train(data, *, seed)` and `losses(model, points)`; or the function `train` alone, and
     then `losses` is one too. It is probed if it takes `watch` and says what is accounted: by `privacy(n)`, or here.
     The game has as many models as fit into what is left of `seconds`, or `models`. If neither probe nor game could have
-    failed, the assertion fails as well, unless `allow_inconclusive`.
+    failed, the assertion fails as well, unless `allow_undecided`. A game that could not refute the claim even by a
+    perfect attack is not played, and the sentence says how many models it needs.
     """
     __tracebackhide__ = True
     trainer, points = _trainer(train, losses, privacy), as_points(data, "data")
@@ -170,12 +175,17 @@ def assert_private(
             why = f"{n} models fit into what is left of {budget:g} seconds, and {FEWEST} are the fewest. Allow more."
             checked = Checked(**claim, probe=probed, audit=None, unplayed=why)
         else:
-            kept = None if hearing is None else hearing.folder()
-            found = _played(trainer, points, claim, min(n, MOST), size, seed, kept)
-            checked = Checked(**claim, probe=probed, audit=found, n_models=min(n, MOST))
+            n = min(n, MOST)
+            plan = _plan(trainer, points, claim, n, size, seed)
+            hopeless = _hopeless(plan, trainer, claim)
+            if hopeless is not None:
+                checked = Checked(**claim, probe=probed, audit=None, unplayed=hopeless, n_models=n)
+            else:
+                found = _audited(plan, probed, None if hearing is None else hearing.folder())
+                checked = Checked(**claim, probe=probed, audit=found, n_models=n)
     if hearing is not None:
         hearing.heard(checked)
-    wrong = checked.finding or (None if allow_inconclusive else checked.untested)
+    wrong = checked.finding or (None if allow_undecided else checked.untested)
     if wrong is not None:
         again = "" if hearing is None else f" To repeat it: {hearing.command(checked)}"
         raise NotPrivate(f"{wrong}{again}", checked) from None
@@ -224,19 +234,13 @@ def _affordable(trainer: Trainer | Observer, points: Points, size: int, left: fl
     return max(int(left / (EACH * (took + KEEPING))), 0)
 
 
-def _played(
-    trainer: Trainer | Observer,
-    points: Points,
-    claim: dict[str, Any],
-    n_models: int,
-    size: int,
-    seed: int,
-    kept: Path | None,
-) -> Audit:
-    """The audit of a game by the default adversary: the best of several canaries, and the losses of the last model."""
+def _plan(
+    trainer: Trainer | Observer, points: Points, claim: dict[str, Any], n_models: int, size: int, seed: int
+) -> Plan:
+    """A game of the default adversary: the best of several canaries, and the losses of the last model."""
     n = len(points)
     spare = np.arange(max(size + SPARE - n, 0)) % n
-    plan = Plan(
+    return Plan(
         name=NAME,
         seed=seed,
         n_models=n_models,
@@ -256,5 +260,17 @@ def _played(
             "claimed_adjacency": claim["adjacency"],
         },
     )
+
+
+def _hopeless(plan: Plan, trainer: Trainer | Observer, claim: dict[str, Any]) -> str | None:
+    """Why no game of so many models could refute the claim; None if one could."""
+    reach = Reach(plan, judged_by_curve(promised(plan, trainer), claim["adjacency"]))
+    why = reach.hopeless(plan.n_models, claim["eps"], claim["delta"])
+    return None if why is None else f"{why} Pass models= or allow more seconds."
+
+
+def _audited(plan: Plan, probed: Probe | Unprobed, kept: Path | None) -> Audit:
+    """The audit of a game, which shows the probe that was made before it."""
     with TemporaryDirectory() as scratch:
-        return audit(run(plan, out=kept or Path(scratch, "run"), executor=InProcess()))
+        played = run(plan, out=kept or Path(scratch, "run"), executor=InProcess())
+        return audit(replace(played, probe=probed))

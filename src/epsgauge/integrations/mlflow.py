@@ -14,7 +14,8 @@ from epsgauge.numbers import json_ready
 def log_audit(audit: Audit, *, prefix: str = "epsgauge") -> None:
     """Log an audit to the active run of MLflow: bounds as metrics, the verdict as tags, report and JSON as artifacts.
 
-    Metrics are `<prefix>.lower_bound`, `.median`, `.claimed_eps` and `.n_samples`, where they are finite.
+    Metrics are `<prefix>.lower_bound` (for any training), `.conditional_lower_bound` (the tag `condition` states its
+    condition), `.median`, `.claimed_eps` and `.n_samples`, if they are finite.
     """
     try:
         import mlflow
@@ -31,8 +32,10 @@ def log_audit(audit: Audit, *, prefix: str = "epsgauge") -> None:
 
 
 def _metrics(audit: Audit) -> dict[str, float]:
+    curve = audit.verdict.conditional_bound
     found: dict[str, Any] = {
-        "lower_bound": audit.verdict.bound,
+        "lower_bound": audit.verdict.bound.value,
+        "conditional_lower_bound": None if curve is None else curve.value,
         "median": audit.posterior.median(),
         "claimed_eps": None if audit.claim is None else audit.claim.eps,
         "n_samples": float(audit.judged.tally.n_samples),
@@ -45,6 +48,7 @@ def _tags(audit: Audit) -> dict[str, str]:
     return {
         "verdict": v.kind,
         "promise": v.promise,
+        "condition": "" if v.conditional_bound is None else str(v.conditional_bound.condition),
         "adjacency": str(audit.adjacency),
         "delta": f"{v.delta:g}",
         "level": f"{v.level:g}",

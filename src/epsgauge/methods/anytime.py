@@ -67,6 +67,9 @@ class Anytime(InOrder, Counted):
         found = super().found(evidence, delta=delta, level=level)
         return Found(found.low, found.high, self.said(evidence))
 
+    def bounded(self, evidence: Evidence, *, delta: float, level: float) -> Found:
+        return Found(self.lower_bound(evidence, delta=delta, level=level), before=self.said(evidence))
+
     def ends(self, family: Family, counts: Counts, alpha: float, prior: Prior) -> tuple[Floats, Floats]:
         found = anytime_interval(counts.whole(), delta=family.parameter, level=1.0 - alpha)
         return np.asarray(found.low), np.asarray(found.high)

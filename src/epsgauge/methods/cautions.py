@@ -7,6 +7,7 @@ import numpy as np
 from epsgauge.bounds.exact import exact_lower_bound, lower_with_one_error_fewer
 from epsgauge.methods.intervals import Intervals
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
+from epsgauge.numbers import at_least
 from epsgauge.stats.posterior import Posterior
 from epsgauge.stats.tally import CELLS, Tally
 
@@ -19,15 +20,24 @@ def cautions_of(result: Intervals) -> tuple[str, ...]:
     """The warnings that apply to the posterior of one tally and its intervals."""
     credible, proven = (float(result[method.name].low) for method in (POSTERIOR, BASELINE))
     exact = result.posterior.tally if SHARPEST.name in [row.method for row in result] else None
-    return cautions(result.posterior, level=result.level, credible=credible, proven=proven, exact=exact)
+    one_sided = (1.0 + result.level) / 2.0
+    found = {"level": result.level, "one_sided": one_sided, "credible": credible, "proven": proven}
+    return cautions(result.posterior, exact=exact, trained=True, **found)
 
 
 def cautions(
-    posterior: Posterior, *, level: float, credible: float, proven: float, exact: Tally | None, trained: bool = True
+    posterior: Posterior,
+    *,
+    level: float,
+    one_sided: float,
+    credible: float,
+    proven: float,
+    exact: Tally | None,
+    trained: bool,
 ) -> tuple[str, ...]:
-    """The warnings that apply to the posterior of one tally, given the low ends of its credible interval and of the
-    highest guaranteed one at `level`, and the tally of the exact one where it is shown. `trained`: samples are of
-    models, whose number is not far from that of the records that δ is about.
+    """The warnings that apply to the posterior of one tally, given the low end of its credible interval at `level`, the
+    highest guaranteed bound, and the tally of the exact one, which is `one_sided` at this level, where it is shown.
+    `trained`: samples are of models, whose number is not far from that of the records that δ is about.
     """
     found = [
         _prior_alone(posterior, level),
@@ -36,7 +46,7 @@ def cautions(
         _large_delta(posterior) if trained else None,
         _worse_than_chance(posterior.tally),
         _no_proof(posterior, credible, proven),
-        None if exact is None else _fewer_errors(posterior, exact, level),
+        None if exact is None else _fewer_errors(posterior, exact, one_sided),
         None if posterior.family.assumption is None else f"This holds only if {posterior.family.assumption}.",
     ]
     return tuple(text for text in found if text)
@@ -107,20 +117,20 @@ def _spread(tally: Tally) -> float:
 def _no_proof(posterior: Posterior, credible: float, proven: float) -> str | None:
     if not credible > 0 or proven > 0:
         return None
-    text = "The Bayesian interval starts above 0, but the guaranteed one includes 0: this is no proof of a leak."
+    text = "The Bayesian interval starts above 0, but the guaranteed bound is 0: this is no proof of a leak."
     if posterior.quantity == "eps":
         text += " Where nothing leaks and δ is small, the Bayesian lower end is above 0 in practically every run."
     return text
 
 
 def _fewer_errors(posterior: Posterior, tally: Tally, level: float) -> str | None:
-    delta, side = float(posterior.family.parameter), 1.0 - (1.0 - level) / 2.0
-    found = lower_with_one_error_fewer(tally, delta=delta, level=side)
+    delta = float(posterior.family.parameter)
+    found = lower_with_one_error_fewer(tally, delta=delta, level=level)
     if found is None:
         return None
     error, low = found
-    here = exact_lower_bound(tally, delta=delta, level=side)
+    here = exact_lower_bound(tally, delta=delta, level=level)
     return (
-        f"The exact lower bound is {here:.3g}, and with one {error} fewer it would be {low:.3g}. Both are guaranteed: "
-        "which rates are ruled out beforehand depends on the counts, and one more error can rule out more of them."
+        f"The exact lower bound is {at_least(here)}, and with one {error} fewer it would be {at_least(low)}. Both are "
+        "guaranteed: which rates are ruled out beforehand depends on the counts, and one more error can rule out more."
     )

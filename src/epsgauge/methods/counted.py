@@ -54,6 +54,10 @@ class Counted(OfCounts):
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         return Found(*covering(self, self.rests_on(evidence), level=level, delta=delta))
 
+    def bounded(self, evidence: Evidence, *, delta: float, level: float) -> Found:
+        """A bound has a direction, which an interval may lack."""
+        return Found(self.lower_bound(evidence, delta=delta, level=level))
+
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float | None:
         tally = self.rests_on(evidence).tally
         if self.quick:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from epsgauge.bounds.expected import chances_of_one
-from epsgauge.bounds.guesses import Guessed, Guesses, Sides, surest
+from epsgauge.bounds.guesses import Guessed, Guesses, Sides, right_of_surest
 from epsgauge.bounds.one_run import published_mu
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.shapes import places
@@ -147,11 +147,11 @@ def _expected(which: Which, judged: Judged, one: Floats, n_bits: int) -> Guesses
 
 def ranked(scores: Scores, sides: Sides) -> tuple[Ints, Bools]:
     """The rows from the surest guess on, by their distance from the middle of the scores, and which are guessed 1."""
-    return surest(places(scores.score), scores.bit, 0.0, sides)
+    place = places(scores.score)
+    order = np.lexsort((place, -(place if sides == "one" else np.abs(place))))
+    return order, (place[order] >= 0) | (sides == "one")
 
 
 def right_guesses(scores: Scores, sides: Sides) -> Ints:
     """How many of the r surest guesses are right, for every r from 0 on."""
-    order, said = ranked(scores, sides)
-    out: Ints = np.concatenate([[0], np.cumsum(said == scores.bit[order])])
-    return out
+    return right_of_surest(places(scores.score), scores.bit, 0.0, sides)

@@ -15,7 +15,7 @@ from epsgauge.methods.facts import DIRECTIONS, DPSGD_CURVE, FAIR_BITS, INDEPENDE
 from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
 from epsgauge.methods.power import POWER
 from epsgauge.methods.ranks import OfRanks
-from epsgauge.numbers import number
+from epsgauge.numbers import at_most
 from epsgauge.stats import brent
 
 
@@ -38,15 +38,18 @@ class Curve(OfRanks):
     def noise(self, evidence: Evidence, *, level: float) -> float:
         return self._noise(evidence, evidence.whole.ranked, level)
 
+    def condition(self, evidence: Evidence) -> str | None:
+        trained = _dpsgd(evidence)
+        return f"the training is DP-SGD with sampling rate {trained.sample_rate:.3g} and {trained.steps} steps"
+
     def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
         return self._worth(evidence, self.noise(evidence, level=level), delta)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
-        one_sided, trained = (1 + level) / 2, _dpsgd(evidence)
-        at_most = self.noise(evidence, level=one_sided)
-        of = f"DP-SGD with sampling rate {trained.sample_rate:.3g} and {trained.steps} steps"
-        said = f"ε of {of}, if its noise multiplier is below {number(at_most)}" if at_most < math.inf else f"ε of {of}"
-        return Found(self._worth(evidence, at_most, delta), before=said)
+        noise = self.noise(evidence, level=(1 + level) / 2)
+        said = f"if {self.condition(evidence)}"
+        said += f", its noise multiplier is below {at_most(noise)}" if noise < math.inf else ""
+        return Found(self._worth(evidence, noise, delta), before=said)
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
         return self._worth(evidence, self._noise(evidence, evidence.whole.ranked.again(POWER), level), delta)

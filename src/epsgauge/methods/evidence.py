@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,10 +18,12 @@ from epsgauge.bounds.watched import MOST_PAIRS, Watched, watched
 from epsgauge.bounds.weighed import Weighed
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.methods.coins import unfair
-from epsgauge.methods.counting import Counting, Which, ranked, right_guesses
+from epsgauge.methods.counting import Counting, Which, right_guesses
+from epsgauge.methods.repeats import copied
 from epsgauge.scores.rules import Given, Judged, Split, firsts, judge
 from epsgauge.scores.search import tally_at
 from epsgauge.scores.table import Scores
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Bools, Floats, Ints
 from epsgauge.stats.tally import Tally
 
@@ -86,6 +88,7 @@ class Evidence:
     chosen: Which | None = None  # which guesses count, where that has been decided
     chosen_by: Evidence | None = None  # or the evidence that decides it
     foretold: Foretold | None = None  # of a game that goes on until a violation
+    dependent: str | None = None  # why outputs of a mechanism are hardly independent of each other
 
     @classmethod
     def of_scores(cls, scores: Scores, threshold: float) -> Evidence:
@@ -163,6 +166,14 @@ class Evidence:
         return replace(self, judged=judge(rows, Given(self.threshold), delta=0.0), failed=failed, failed_apart=())
 
     @cached_property
+    def first_pairs(self) -> Evidence:
+        """The first pair of each model alone."""
+        if len(self.scores) == len(self.scores.models):
+            return self
+        failed = tuple(replace(f, bits=f.bits[:1]) for f in self.failed)
+        return replace(self, judged=judge(firsts(self.scores), Given(self.threshold), delta=0.0), failed=failed)
+
+    @cached_property
     def classed(self) -> Classed:
         """The guesses by the middle of the scores, in classes of how sure they are."""
         none = self.scores[:0]
@@ -175,8 +186,8 @@ class Evidence:
         They are about the first pair of each model, or all pairs if each has an output of its own.
         """
         first, tallied = (self.scores, self.all_pairs) if self.orthogonal else (firsts(self.scores), self.one_each)
-        order, said = ranked(first, "both")
-        return Ranked.of(np.append(said != first.bit[order], np.ones(tallied.n_failed, bool)))
+        wrong = np.diff(right_guesses(first, "both")) == 0
+        return Ranked.of(np.append(wrong, np.ones(tallied.n_failed, bool)))
 
     @property
     def orthogonal(self) -> bool:
@@ -271,6 +282,22 @@ class Evidence:
         scores, all_pairs = self.whole.scores, self.whole.all_pairs
         return unfair(scores.model, scores.pair, scores.bit, all_pairs.failed_ones, all_pairs.failed_zeros)
 
+    @property
+    def uneven(self) -> str | None:
+        """Why gradient canaries are not worth models of their own, where the noise of updates was seen."""
+        return None if self.scores.origin is None else self.scores.origin.uneven
+
+    @cached_property
+    def copied(self) -> str | None:
+        """Why the rows are hardly independent of each other."""
+        scores = self.whole.scores
+        return copied(scores.model, scores.score, scores.bit)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why rows are no samples of their own."""
+        return tuple(reason for reason in (self.copied, self.uneven, self.dependent) if reason)
+
     def at(self, threshold: float) -> Evidence:
         """The same rows at another threshold; which guesses count stays as it was chosen."""
         at = np.asarray(threshold)
@@ -280,12 +307,36 @@ class Evidence:
     @cached_property
     def perfect(self) -> Evidence:
         """The same with every guess right, but of models that failed."""
-        right = self.scores.with_score(self.scores.bit.astype(np.float64))
-        t, f = self.judged.tally, self.judged.one_per_model
-        tally, first = (Tally(tp=x.n_positive, tn=x.n_negative, fp=0, fn=0) for x in (t, f))
-        fit, whole = (x.with_score(x.bit.astype(np.float64)) for x in (self.judged.fit, self.judged.whole))
+        return self._scored(lambda scores: scores.bit.astype(np.float64), 0.5)
+
+    def as_sharp_as(self, right_order: float) -> Evidence:
+        """The same rows by an attack that puts such a share of pairs of rows, one with each bit, in the right order.
+
+        Scores are quantiles of two Gaussians, so that nothing is drawn.
+        """
+        if right_order >= 1.0:
+            return self.perfect
+        apart = math.sqrt(2.0) * float(special.ndtri(max(right_order, 0.5)))
+
+        def gaussian(scores: Scores) -> Floats:
+            out = np.empty(len(scores))
+            for bit in (0, 1):
+                rows = scores.bit == bit
+                n = int(rows.sum())
+                out[rows] = bit * apart + special.ndtri((np.argsort(np.argsort(scores.score[rows])) + 0.5) / max(n, 1))
+            return out
+
+        return self._scored(gaussian, apart / 2.0)
+
+    def _scored(self, score: Callable[[Scores], Floats], threshold: float) -> Evidence:
+        """The same rows with other scores; which guesses count stays as it was chosen."""
+        judged, fit, whole = (x.with_score(score(x)) for x in (self.judged.judged, self.judged.fit, self.judged.whole))
+        at = np.asarray(threshold)
+        tally, first = tally_at(judged, at), tally_at(firsts(judged), at)
         return self._with(
-            replace(self.judged, judged=right, fit=fit, whole=whole, threshold=0.5, tally=tally, one_per_model=first)
+            replace(
+                self.judged, judged=judged, fit=fit, whole=whole, threshold=threshold, tally=tally, one_per_model=first
+            )
         )
 
     def _with(self, judged: Judged) -> Evidence:

@@ -18,30 +18,27 @@ if TYPE_CHECKING:
 INDEPENDENT = "each sample comes from a model trained independently of the others (m = 1)"
 DIRECTIONS = (
     "each sample is a gradient in a direction of its own, of at most the clipping norm, and training is DP-SGD: it "
-    "adds independent Gaussian noise in each direction"
+    "clips the whole gradient to one norm and adds independent Gaussian noise of one size in each direction"
 )
 MODELS_INDEPENDENT = "models are trained independently of each other"
 FAIR_BITS = "each bit is a fair coin that enters one model only"
 RULE_FIXED = "the attack's rule was not chosen on these samples"
 NUMBER_FIXED = "the number of samples was fixed beforehand"
 DELTA_FIXED = "δ was fixed beforehand"
-GAUSSIAN_CURVE = f"for ε, but not to refute a claim of μ: {Mu.assumption}"
-DPSGD_CURVE = (
-    "for ε, but not to refute the accountant's claim: training is DP-SGD with Poisson sampling, with the rate and the "
-    "steps that the trainer states"
-)
+GAUSSIAN_CURVE = Mu.assumption
+DPSGD_CURVE = "training is DP-SGD with Poisson sampling, with the rate and the steps that the trainer states"
 OF_A_CURVE = (GAUSSIAN_CURVE, DPSGD_CURVE)  # what the ε that a curve is worth needs
-# What goes without saying, and is not listed: of every method, of every guaranteed one (two), of those that take the
+# What goes without saying, and is not listed: of every method, of every guaranteed one, of those that take the
 # pairs of one model as independent samples, and of those that take one pair of each model.
 AS_DECLARED = "attack, rule and code are those that were declared"
 VERDICT_DECLARED = "the method and level of the verdict are those that were declared"
-LEVEL_DECLARED = "the level of the interval is the one that was declared"
 PAIRS_INDEPENDENT = "the pairs of a model are independent of each other"
 OTHER_BITS_APART = "the bit of that pair does not depend on the other bits of its model"
+# What does not hold of rows that repeat others or depend on them, nor of gradients larger than a record's.
+NEED_ROWS = {INDEPENDENT, DIRECTIONS, MODELS_INDEPENDENT, FAIR_BITS}
 
 SAME_DATA = "the rule was chosen on the data that it is judged on"
 SAME_MODELS = "the rule was chosen on other pairs of the judged models"
-OTHER_LEVEL = "level is not what the plan declared before results were seen"
 OTHER_DELTA = "δ is not what the plan declared before results were seen, and this bound is for one δ"
 DEPENDENT = (
     "the {m} pairs of a model are not independent of each other; the paper's heuristic treats them as if they were"
@@ -79,7 +76,6 @@ class Facts:
     chosen_on: ChosenOn = "other models"  # the rule; one that was given was chosen elsewhere too
     lost: Lost | None = None  # where the level was not kept
     delta_declared: bool = True
-    level_declared: bool = True  # of the interval; a verdict has a level of its own
     bits: Bits = "coins"  # where they come from
 
     @property
@@ -99,9 +95,10 @@ class Left:
 def left(method: Method, facts: Facts, evidence: Evidence, *, form: Method) -> Left:
     """What a method promises in this form, where these are the facts."""
     assumed = {*form.assumptions, *_unsaid(form)}
-    why = [reason for broken, reason in _broken(facts) if broken & assumed]
+    why = [reason for broken, reason in _broken(facts, form) if broken & assumed]
     if facts.bits == "coins" and assumed & _need_coins(facts) and evidence.unfair:
         why.append(evidence.unfair)
+    why += evidence.doubts if assumed & NEED_ROWS else ()
     if not (_built_in(method) and _built_in(form)):
         why.append(NO_PROOF)
     return Left("estimate", tuple(why)) if why else Left(form.promise)
@@ -117,7 +114,7 @@ def _built_in(method: Method) -> bool:
 def _unsaid(method: Method) -> set[str]:
     pairs = {PAIRS_INDEPENDENT} if method.all_pairs and INDEPENDENT in method.assumptions else set()
     pairs |= {OTHER_BITS_APART} if method.one_pair else set()
-    return {AS_DECLARED, *pairs, *({VERDICT_DECLARED, LEVEL_DECLARED} if method.promise == "guaranteed" else ())}
+    return {AS_DECLARED, *pairs, *({VERDICT_DECLARED} if method.promise == "guaranteed" else ())}
 
 
 def _need_coins(facts: Facts) -> set[str]:
@@ -125,18 +122,17 @@ def _need_coins(facts: Facts) -> set[str]:
     return {FAIR_BITS, OTHER_BITS_APART} if facts.pairs_per_model > 1 else {FAIR_BITS}
 
 
-def _broken(facts: Facts) -> list[tuple[set[str], str]]:
+def _broken(facts: Facts, form: Method) -> list[tuple[set[str], str]]:
     """Assumptions that do not hold, with the reason."""
     out: list[tuple[set[str], str]] = []
     if facts.chosen_on == "same data":
         out.append(({RULE_FIXED}, SAME_DATA))
     if facts.chosen_on == "other pairs":
-        out.append(({INDEPENDENT, MODELS_INDEPENDENT}, SAME_MODELS))
+        models = {MODELS_INDEPENDENT} if form.needs_rule else set()  # else it does not matter who chose one
+        out.append(({INDEPENDENT, *models}, SAME_MODELS))
     if facts.lost is not None:
         is_broken = {AS_DECLARED: facts.lost.rule, VERDICT_DECLARED: facts.lost.verdict, NUMBER_FIXED: facts.stopped}
         out.append(({name for name, broken in is_broken.items() if broken}, facts.lost.why))
-    if not facts.level_declared:
-        out.append(({LEVEL_DECLARED}, OTHER_LEVEL))
     if not facts.delta_declared:
         out.append(({DELTA_FIXED}, OTHER_DELTA))
     if facts.pairs_per_model > 1:

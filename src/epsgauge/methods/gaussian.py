@@ -14,11 +14,11 @@ from epsgauge.methods.facts import DIRECTIONS, FAIR_BITS, GAUSSIAN_CURVE, INDEPE
 from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
 from epsgauge.methods.power import POWER, tally_at_power_of_posterior
 from epsgauge.methods.ranks import OfRanks
+from epsgauge.numbers import at_least
 from epsgauge.stats import region, special
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import Mu
-from epsgauge.stats.posterior import estimate_mu
 from epsgauge.stats.tally import Tally
 
 
@@ -38,6 +38,9 @@ class OfMu(Method):
         if evidence.orthogonal:
             return GaussianOfDirections()
         return GaussianOfCoins() if evidence.coins else Gaussian()
+
+    def condition(self, evidence: Evidence) -> str | None:
+        return GAUSSIAN_CURVE
 
     def called_for(self, asked: Asked) -> bool:
         return asked.by_mu and (asked.orthogonal or not asked.several)
@@ -70,11 +73,9 @@ class Gaussian(OfMu, OfCounts):
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         """The low end of the exact bound of μ and the high end of Clopper-Pearson's rectangle, as ε."""
-        low, tallied = self.mu(evidence, level=(1 + level) / 2), evidence.one_each
-        high, posterior = covering(ClopperPearson(), tallied, level=level, family=Mu())[1], estimate_mu(tallied.guesses)
-        ends = posterior.interval(level)
-        says = f"ε under Gaussian DP, for μ in [{low:.3g}, {high:.3g}]; credible [{ends.low:.3g}, {ends.high:.3g}]"
-        return Found(_worth(low, delta), _worth(high, delta), before=says)
+        low = self.mu(evidence, level=(1 + level) / 2)
+        high = covering(ClopperPearson(), evidence.one_each, level=level, family=Mu())[1]
+        return Found(_worth(low, delta), _worth(high, delta), before=_of_mu(low))
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
         """Where the posterior of ε at δ = 0 orders the outcomes."""
@@ -95,10 +96,8 @@ class GaussianOfCoins(OfMu, OfRanks):
         return ranked_mu(evidence.whole.ranked, level=level)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
-        tallied = evidence.one_each if self.one_pair else evidence.all_pairs
-        mu, ends = self.mu(evidence, level=(1 + level) / 2), estimate_mu(tallied.guesses).interval(level)
-        says = f"ε under Gaussian DP, for μ of at least {mu:.3g}; credible [{ends.low:.3g}, {ends.high:.3g}]"
-        return Found(_worth(mu, delta), before=says)
+        mu = self.mu(evidence, level=(1 + level) / 2)
+        return Found(_worth(mu, delta), before=_of_mu(mu))
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
         return _worth(ranked_mu(evidence.whole.ranked.again(POWER), level=level), delta)
@@ -117,6 +116,10 @@ class GaussianOfDirections(GaussianOfCoins):
 
 def _mu(tally: Tally, level: float) -> float:
     return gaussian_bound(tally, delta=0.0, level=level).mu
+
+
+def _of_mu(mu: float) -> str:
+    return f"if {GAUSSIAN_CURVE}: μ is at least {at_least(mu)}"
 
 
 def _worth(mu: float, delta: float) -> float:

@@ -13,6 +13,7 @@ from epsgauge.display import Displayed, Plotted
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.method import Method
 from epsgauge.methods.table import BASELINE, COUNTED, QUICK
+from epsgauge.numbers import interval_text
 from epsgauge.stats import checks
 from epsgauge.stats.counts import Counts
 from epsgauge.stats.families import EpsAtDelta
@@ -33,6 +34,11 @@ class Row:
     low: Any
     high: Any
     against_baseline: Any
+
+    @property
+    def text(self) -> str:
+        """The interval of one tally; a guaranteed one is rounded outward."""
+        return interval_text(float(self.low), float(self.high), outward=self.promise == "guaranteed")
 
     @property
     def width(self) -> Any:

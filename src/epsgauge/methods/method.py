@@ -14,9 +14,6 @@ from epsgauge.methods.facts import NUMBER_FIXED
 from epsgauge.numbers import count
 from epsgauge.stats.interval import Kind
 
-# Above it, what weighted guesses pay for δ is more than they gain (docs/guarantees.md).
-FAILING = 0.05
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -27,7 +24,6 @@ class Asked:
     by_mu: bool  # whether the claim is stated as μ
     stopped: bool = False  # whether the number of models was not fixed beforehand
     coins: bool = True  # whether each bit is said to be a fair coin of its own
-    failing: float = 0.0  # how many of all bits the mechanism may give away: their number times δ
     says_which: bool = False  # whether the settings say which guesses of a pooled bound count
     of_dpsgd: bool = False  # whether the claim is what an accountant says of DP-SGD, so that it is a whole curve
     orthogonal: bool = False  # whether pairs are gradient canaries, each in a direction of its own
@@ -43,8 +39,8 @@ class Asked:
 
     @property
     def weighs(self) -> bool:
-        """Whether surer guesses may weigh more in a verdict: it needs coins, and pays for δ of all bits."""
-        return self.coins and self.failing <= FAILING and not (self.says_which and self.judges_several)
+        """Whether surer guesses weigh more in a verdict: it needs coins, and no word on which guesses count."""
+        return self.coins and not (self.says_which and self.judges_several)
 
     @property
     def by_curve(self) -> bool:
@@ -114,6 +110,10 @@ class Method(ABC):
         """An interval at `level`, each end missed with half of the rest; None where the evidence gives none."""
         return Found(self.lower_bound(evidence, delta=delta, level=(1 + level) / 2))
 
+    def bounded(self, evidence: Evidence, *, delta: float, level: float) -> Found | None:
+        """The lower bound, with what a reader should know of it."""
+        return self.found(evidence, delta=delta, level=2.0 * level - 1.0)
+
     def at_best(self, evidence: Evidence, *, delta: float, level: float) -> float:
         """The bound if every guess were right, but of models that failed."""
         return self.lower_bound(evidence.perfect, delta=delta, level=level)
@@ -132,6 +132,10 @@ class Method(ABC):
 
     def noise(self, evidence: Evidence, *, level: float) -> float | None:
         """The bound as noise of DP-SGD, for methods that bound that: a multiplier so large is refuted."""
+        return None
+
+    def condition(self, evidence: Evidence) -> str | None:
+        """What must be so for the bound on ε to hold, as a part of a sentence; None: it holds for any training."""
         return None
 
     def picks(self, evidence: Evidence, *, delta: float, level: float) -> float | None:

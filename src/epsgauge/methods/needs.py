@@ -69,7 +69,7 @@ def _of_bound(
     rates: tuple[float, float], wanted: float, enough: int | None, *, coins: bool, delta: float, level: float
 ) -> Need:
     def judge(n: int) -> Method:
-        return default_method(Asked(rule="split", pairs_per_model=1, by_mu=False, coins=coins, failing=n * delta))
+        return default_method(Asked(rule="split", pairs_per_model=1, by_mu=False, coins=coins))
 
     def bound(n: int) -> float:
         return _bound(judge(n), _expected(n, *rates), delta=delta, level=level)

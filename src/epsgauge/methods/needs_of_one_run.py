@@ -11,6 +11,7 @@ from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Asked, Method
 from epsgauge.methods.needs import Judged, Need
+from epsgauge.methods.power import needed
 from epsgauge.methods.table import default_method
 from epsgauge.scores.rules import SplitPairs, default_fit_pairs, judge
 from epsgauge.scores.said import Models
@@ -53,17 +54,33 @@ def needs_of_one_run(
     ]
 
 
-def _need(judges: Judged, mu: float, wanted: float, *, by_mu: bool, rows: Models, delta: float, level: float) -> Need:
-    def method(n: int) -> Method:
-        orthogonal = rows == "orthogonal"
-        return default_method(Asked("split-pairs", n, by_mu, failing=n * delta, orthogonal=orthogonal))
+def largest_of_one_run(n: int, *, delta: float, level: float, by_mu: bool = False) -> float:
+    """The bound of a perfect attack on so many canaries, some of which choose the threshold."""
+    return _bound(*_typical(n, math.inf), by_mu=by_mu, rows="one", delta=delta, level=level) if n >= FEWEST else 0.0
 
+
+def fewest_of_one_run(eps: float, *, delta: float, level: float, by_mu: bool = False) -> int | None:
+    """About how many canaries a perfect attack needs to refute ε; None where MOST are too few."""
+    n = needed(lambda n: largest_of_one_run(n, delta=delta, level=level, by_mu=by_mu), eps, MOST)
+    return None if math.isinf(n) else int(n)
+
+
+def _method(n: int, *, by_mu: bool, rows: Models) -> Method:
+    return default_method(Asked("split-pairs", n, by_mu, orthogonal=rows == "orthogonal"))
+
+
+def _bound(bit: Ints, score: Floats, *, by_mu: bool, rows: Models, delta: float, level: float) -> float:
+    n = len(bit)
+    table = Scores(np.zeros(n, np.int64), np.arange(n), bit, score, "add-remove", bits="coins", taken_as=rows)
+    counting = Counting(delta=delta, level=level, fixed=by_mu, by_mu=by_mu)
+    seen = Evidence(judge(table, SplitPairs(default_fit_pairs(n), seed=0), delta=delta), counting=counting)
+    method = _method(n, by_mu=by_mu, rows=rows)
+    return method.form(seen, by_mu=by_mu).lower_bound(seen, delta=delta, level=level)
+
+
+def _need(judges: Judged, mu: float, wanted: float, *, by_mu: bool, rows: Models, delta: float, level: float) -> Need:
     def bound(bit: Ints, score: Floats) -> float:
-        n = len(bit)
-        table = Scores(np.zeros(n, np.int64), np.arange(n), bit, score, "add-remove", bits="coins", taken_as=rows)
-        counting = Counting(delta=delta, level=level, fixed=by_mu, by_mu=by_mu)
-        seen = Evidence(judge(table, SplitPairs(default_fit_pairs(n), seed=0), delta=delta), counting=counting)
-        return method(n).form(seen, by_mu=by_mu).lower_bound(seen, delta=delta, level=level)
+        return _bound(bit, score, by_mu=by_mu, rows=rows, delta=delta, level=level)
 
     def typical(n: int) -> float:
         return bound(*_typical(n, mu))
@@ -84,7 +101,7 @@ def _need(judges: Judged, mu: float, wanted: float, *, by_mu: bool, rows: Models
         n *= STEP
     found = math.ceil(n) if n <= MOST else None
     best = None if found is None else bound(*_typical(found, math.inf))
-    return Need(method(found or MOST), found, best, judges)
+    return Need(_method(found or MOST, by_mu=by_mu, rows=rows), found, best, judges)
 
 
 def _about(shows: Callable[[int], bool]) -> float:

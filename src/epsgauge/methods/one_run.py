@@ -12,6 +12,7 @@ from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import GAUSSIAN_CURVE
 from epsgauge.methods.method import Asked, Found, Method
 from epsgauge.methods.pooled import OfGuesses, at_power
+from epsgauge.numbers import at_least
 from epsgauge.stats import region
 
 
@@ -53,6 +54,9 @@ class OneRunGaussian(OneRun):
     # machine; relative to 1 + ε, ε moves by less than ten times as much as μ if δ is at least 1e-20.
     resolution = 10.0 / STEPS
 
+    def condition(self, evidence: Evidence) -> str | None:
+        return GAUSSIAN_CURVE
+
     def bound(self, guesses: Guesses, *, delta: float, level: float) -> float:
         return float(region.gaussian_eps(one_run_fdp_mu(guesses, level=level), delta=delta))
 
@@ -76,5 +80,5 @@ class OneRunGaussian(OneRun):
         return Found(
             low,
             before=f"of {evidence.which.said(evidence.guesses)}",
-            after=f"ε under Gaussian DP, for μ of at least {mu:.3g}",
+            after=f"if {GAUSSIAN_CURVE}: μ is at least {at_least(mu)}",
         )

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
+from epsgauge.bounds.classed import Classed
+from epsgauge.bounds.given_away import Way, surest_that_count, way
 from epsgauge.bounds.guesses import Guesses
+from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.weighted import again_at, weighted_lower_bound
-from epsgauge.methods.counting import Which
+from epsgauge.methods.counting import Which, right_guesses
 from epsgauge.methods.evidence import Evidence, Tallied
-from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, NUMBER_FIXED
+from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, MODELS_INDEPENDENT, NUMBER_FIXED
 from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
-from epsgauge.methods.pooled import Pooled
+from epsgauge.methods.pooled import Pooled, at_power
 from epsgauge.methods.power import POWER
 from epsgauge.numbers import count
 
@@ -28,14 +31,17 @@ class Weighted(Method):
     colour = "orange"
     promise = "guaranteed"
     meaning = "covers with at least the level, however guesses depend on each other; surer guesses weigh more"
-    assumptions = (FAIR_BITS, NUMBER_FIXED, DELTA_FIXED)
+    assumptions = (FAIR_BITS, MODELS_INDEPENDENT, NUMBER_FIXED, DELTA_FIXED)
     remark = "Weighted looks at all scores, whatever the rule."
     guessed_by = "the middle of the scores"
     needs_rule = False
     instead: ClassVar[Mapping[str, str]] = {**WHEN_STOPPED, DELTA_FIXED: "clopper-pearson"}
 
     def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
-        return weighted_lower_bound(evidence.whole.classed, n_bits=evidence.whole.n_bits, delta=delta, level=level)
+        seen, how = _judged(evidence, delta, level)
+        if how == "count":
+            return pooled_bound(_counted(seen, delta, level), delta=delta, level=level).eps
+        return _weighed(seen, seen.classed, how, delta=delta, level=level)
 
     def rests_on(self, evidence: Evidence) -> Tallied:
         return evidence.whole.all_pairs
@@ -47,14 +53,22 @@ class Weighted(Method):
         return Guesses(n - wrong, n, evidence.whole.n_bits)
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
-        low = self.lower_bound(evidence, delta=delta, level=(1 + level) / 2)
-        return Found(low, before="of all guesses, those from the surest scores weigh most")
+        one_sided = (1 + level) / 2
+        seen, how = _judged(evidence, delta, one_sided)
+        said = "of all guesses, those from the surest scores weigh most"
+        if how == "count":
+            said = f"of the {surest_that_count(seen.n_bits, delta=delta, level=one_sided)} surest guesses"
+        elif seen is not evidence.whole:
+            said = "of the guesses about the first pair of each model, those from the surest scores weigh most"
+        return Found(self.lower_bound(evidence, delta=delta, level=one_sided), before=said)
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
         """Of guesses drawn again, those that are as telling as the 1 − POWER quantile of all such draws."""
-        bound = self.lower_bound(evidence, delta=delta, level=level)
-        again = again_at(evidence.whole.classed, bound, 1.0 - POWER)
-        return weighted_lower_bound(again, n_bits=evidence.whole.n_bits, delta=delta, level=level)
+        seen, how = _judged(evidence, delta, level)
+        if how == "count":
+            return pooled_bound(at_power(_counted(seen, delta, level)), delta=delta, level=level).eps
+        again = again_at(seen.classed, self.lower_bound(evidence, delta=delta, level=level), 1.0 - POWER)
+        return _weighed(seen, again, how, delta=delta, level=level)
 
     def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
         """As many as all guesses need that weigh the same: those of a perfect attack are equally sure."""
@@ -77,3 +91,21 @@ class Weighted(Method):
     def failures(self, evidence: Evidence) -> str | None:
         n = evidence.whole.all_pairs.n_failed
         return f"{count(n, 'pair')} of failed models {'is' if n == 1 else 'are'} not guessed" if n else None
+
+
+def _judged(evidence: Evidence, delta: float, level: float) -> tuple[Evidence, Way]:
+    """The rows, and what becomes of the guesses about them; decided by numbers that no score changes."""
+    whole = evidence.whole
+    how = way(whole.n_bits, len(whole.scores.models) + len(whole.failed), delta=delta, level=level)
+    return (whole.first_pairs if how == "first" else whole), how
+
+
+def _weighed(seen: Evidence, guesses: Classed, how: Way, *, delta: float, level: float) -> float:
+    return weighted_lower_bound(guesses, n_bits=seen.n_bits, delta=delta, level=level, independent=how == "first")
+
+
+def _counted(seen: Evidence, delta: float, level: float) -> Guesses:
+    """The surest guesses, from the middle of the scores on; those that failures leave out count as wrong."""
+    right = right_guesses(seen.scores, "both")
+    n = surest_that_count(seen.n_bits, delta=delta, level=level)
+    return Guesses(int(right[min(n, len(right) - 1)]), n, seen.n_bits)

@@ -15,7 +15,7 @@ from epsgauge.declaration import words
 from epsgauge.figures.density import density_of
 from epsgauge.figures.subject import Subject
 from epsgauge.methods.table import POSTERIOR
-from epsgauge.numbers import interval_text, percent, probability, short
+from epsgauge.numbers import at_most, exactly, probability, short
 from epsgauge.plain import plain
 from epsgauge.reporting import layout
 from epsgauge.reporting.sketch import sketch
@@ -25,9 +25,9 @@ VERDICT_STYLE = {
     "violation by an estimate": "yellow",
     "violation by a credible bound": "yellow",
     "unsupported": "bold red",
-    "not refuted": "bold blue",
-    "inconclusive": "bold yellow",
-    "underpowered": "bold yellow",
+    "no objection": "bold blue",
+    "cannot decide": "bold yellow",
+    "in progress": "bold yellow",
     "no claim": "bold",
 }
 HEAD = 12
@@ -69,9 +69,10 @@ def show(audit: Audit, console: Console, *, explained: bool = False) -> None:
 def show_noise(noise: EffectiveNoise, console: Console) -> None:
     """What the whole trade-off curve of DP-SGD says."""
     ruling = "refuted" if noise.refuted else "not refuted"
-    some = "nor is any other" if math.isinf(noise.noise_at_most) else f"{short(noise.noise_at_most)} or more is refuted"
+    most = at_most(noise.noise_at_most)
+    some = "nor is any other" if math.isinf(noise.noise_at_most) else f"{most} or more is refuted"
     text = (
-        f"the claimed multiplier {short(noise.noise_multiplier)} is {ruling}, {some} (whole trade-off curve, level "
+        f"the claimed multiplier {exactly(noise.noise_multiplier)} is {ruling}, {some} (whole trade-off curve, level "
         f"{noise.level:g}, {noise.promise})"
     )
     console.print(layout.hanging(f"{'noise':<{HEAD}}", text, "dim"))
@@ -113,7 +114,8 @@ def _facts(audit: Audit) -> dict[str, str]:
         facts["declared"] = words(audit.declaration)
     if models.failed:
         facts[audit.units] += f", {models.failed} failed"
-    known = [f"{short(eps, 2)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]
+    facts[audit.units] = "; ".join([facts[audit.units], *layout.counted(audit)])
+    known = [f"{at_most(eps)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]
     if known:
         source = "proven" if audit.promises.source == "known" else "accountant"
         facts[source] = f"ε = {', '.join(known)} at δ = {audit.settings.delta:g}"
@@ -122,15 +124,16 @@ def _facts(audit: Audit) -> dict[str, str]:
 
 def _table(audit: Audit) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for name in ("", f"{percent(audit.settings.level)} interval", "promise", "assumes"):
+    for name in ("", "ε", "promise", "level", "assumes"):
         table.add_column(name, no_wrap=True)
     letters = layout.letters(audit.rows)
     for row in audit.rows:
         style = "bold" if row.method == POSTERIOR.name else ""
         table.add_row(
             Text(plain(row.label), style=style),
-            Text(interval_text(row.low, row.high), style=style),
+            Text(row.text, style=style),
             Text(row.promise, style=layout.PROMISE_STYLE[row.promise]),
+            row.level_text,
             " ".join(letters[a] for a in row.assumptions),
         )
     return table
@@ -140,6 +143,8 @@ def _decision(audit: Audit) -> Iterator[tuple[str, Text]]:
     """The verdict in a sentence, what it means, and what to do next."""
     v = audit.verdict
     yield "verdict", Text(v.head, style=VERDICT_STYLE[v.kind]).append(layout.said(f": {v.finding}"))
+    for place, shown in enumerate(v.shown):
+        yield "" if place else "shown", layout.said(shown)
     yield "means", layout.said(audit.decision.meaning)
     steps = audit.decision.steps
     for number, step in enumerate(steps, 1):

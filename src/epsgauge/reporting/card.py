@@ -14,7 +14,7 @@ from typing import Any, Literal
 from epsgauge.auditing.audit import Audit
 from epsgauge.errors import InvalidInput
 from epsgauge.files import replace
-from epsgauge.numbers import interval_text, number, percent
+from epsgauge.numbers import at_most, exactly, interval_text, percent
 from epsgauge.references import nearest
 from epsgauge.reporting.markdown import line, table
 from epsgauge.reporting.report import written
@@ -193,9 +193,8 @@ def _promise(found: Mapping[str, Any]) -> Iterable[Fact]:
     flavour = "(ε, δ)-differential privacy" if claim["mu"] is None else "Gaussian differential privacy"
     yield Fact(where, "Flavour", flavour, how, (REGISTRY,))
     if claim["mu"] is not None:
-        yield Fact(where, "μ", number(claim["mu"]), how, both)
-    yield Fact(where, "ε", number(claim["eps"]), how, both)
-    yield Fact(where, "δ", f"{claim['delta']:g}", how, both)
+        yield Fact(where, "μ", exactly(claim["mu"]), how, both)
+    yield Fact(where, "ε", str(claim["text"]), how, both)
     yield Fact(where, "Neighbours", str(claim["adjacency"]), how, both)
     ran = found.get("what_was_run") or {}
     inputs = (ran.get("accountant") or {}).get("inputs")
@@ -204,15 +203,16 @@ def _promise(found: Mapping[str, Any]) -> Iterable[Fact]:
         yield Fact(where, "Mechanism, as accounted", said, "declared", both)
     for adjacency, eps in found["accountant"]["eps"].items():
         if eps is not None:
-            at = f"{number(eps)} at δ = {found['settings']['delta']:g}"
+            at = f"{at_most(eps)} at δ = {found['settings']['delta']:g}"
             yield Fact(where, f"ε by the accountant ({adjacency})", at, "computed", both)
 
 
 def _measured(found: Mapping[str, Any]) -> Iterable[Fact]:
     where, v = "What was measured", found["verdict"]
     yield Fact(where, "Verdict", str(v["kind"]), "measured", (NIST,))
-    how = f"{v['promise']}, one-sided, level {v['level']:g}, δ = {v['delta']:g}, by {v['method']}"
-    yield Fact(where, "ε at least", f"{number(v['bound'])} ({how})", "measured", (NIST,))
+    for bound in (v["bound"], v["conditional_bound"]):
+        if bound is not None:
+            yield Fact(where, "ε at least", str(bound["sentence"]), "measured", (NIST,))
     p, level = found["posterior"], found["settings"]["level"]
     yield Fact(
         where,
@@ -232,7 +232,7 @@ def _measured(found: Mapping[str, Any]) -> Iterable[Fact]:
 
 def _limits(found: Mapping[str, Any]) -> Iterable[Fact]:
     where, v = "What it rests on", found["verdict"]
-    yield Fact(where, "Assumptions of the bound", "; ".join(v["assumptions"]), "measured", (NIST,))
+    yield Fact(where, "Assumptions of the bound", "; ".join(v["bound"]["assumptions"]), "measured", (NIST,))
     kept = "kept" if found["level_kept"] else f"lost: {found['level_lost_because']}"
     yield Fact(where, "Level of the bound", kept, "measured")
     declared = found["declared"]

@@ -20,7 +20,7 @@ HEAD = 12
 
 def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
     """Print what a plan would do."""
-    plan, audit = seen.plan, seen.plan.audit
+    plan = seen.plan
     facts = {
         "plan": f"{plan.name}, seed {plan.seed}" + (", a control without noise" if plan.control else ""),
         "trains": f"{plan.n_models} models with {_part(plan.trainer.use, plan.trainer.settings)}",
@@ -31,9 +31,7 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         "guesses": f"N = {seen.n_guesses} of {seen.n_judged} models, m = {plan.game.pairs_per_model}"
         + (f"; the first {seen.n_fit} models choose the rule" if seen.n_fit else "")
         + (f"; the first {plan.n_fit_pairs} pairs of each choose the rule" if plan.n_fit_pairs else ""),
-        "can show": f"ε of at most {short(seen.largest_verdict, 2)} ({seen.label}, one-sided, "
-        f"level {audit.verdict_level:g}, {seen.counts}); the credible interval can begin at "
-        f"{short(seen.largest_credible, 2)} at most",
+        "can show": _can_show(seen),
         "claim": seen.claim_text,
     }
     if plan.game.challenge == "worst":
@@ -63,6 +61,17 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
     for head, text in facts.items():
         console.print(layout.hanging(f"{head:<{HEAD}}", text, "dim"))
     layout.warnings([*seen.warnings, *(() if trial is None else trial.warnings)], console)
+
+
+def _can_show(seen: Forecast) -> str:
+    """At most: for any training, which needs no knowledge of the trainer, and if it is the DP-SGD that is accounted."""
+    where = "under Gaussian DP" if seen.plan.audit.by_mu else "for any training"
+    conditional, how = seen.label != seen.label_any, f"one-sided, level {seen.plan.audit.verdict_level:g}"
+    found = [f"ε of at most {short(seen.largest_any, 2)} {where} ({seen.label_any}, {how})"]
+    if conditional:
+        found.append(f"at most {short(seen.largest_verdict, 2)} if it is the DP-SGD that is accounted ({seen.label})")
+    found.append(f"the verdict counts {seen.counts}")
+    return "; ".join([*found, f"the credible interval can begin at {short(seen.largest_credible, 2)} at most"])
 
 
 def to_json(seen: Forecast, trial: Trial | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from epsgauge.auditing.cohorts import Cohort, Cohorts
-from epsgauge.numbers import interval_text, short
+from epsgauge.numbers import at_least, interval_text, short
 from epsgauge.plain import plain
 from epsgauge.reporting import layout
 from epsgauge.reporting.page import Grouped
@@ -31,7 +31,7 @@ def show(found: Cohorts, console: Console) -> None:
         table.add_column(name, no_wrap=True, justify="right" if name == "N" else "left")
     for cohort in found.cohorts:
         n, bound, promise, *rest = _cells(cohort)
-        styled = Text(promise, style=layout.PROMISE_STYLE[cohort.audit.gauge.promise])
+        styled = Text(promise, style=layout.PROMISE_STYLE[cohort.audit.verdict.bound.promise])
         table.add_row(Text(plain(cohort.name), style="bold"), n, bound, styled, *rest)
     console.print(table)
     console.print(layout.hanging("together   ", found.family.sentence, "dim"))
@@ -44,8 +44,8 @@ def _cells(cohort: Cohort) -> tuple[str, ...]:
     audit = cohort.audit
     return (
         str(int(audit.judged.tally.n_samples)),
-        short(audit.gauge.bound),
-        audit.gauge.promise,
+        at_least(audit.verdict.bound.value),
+        audit.verdict.bound.promise,
         audit.verdict.kind,
         f"{short(cohort.advantage)} {interval_text(cohort.low, cohort.high)}",
     )

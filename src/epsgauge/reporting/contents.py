@@ -7,15 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.bound import Bound
 from epsgauge.auditing.claim import NoClaim
 from epsgauge.auditing.cohorts import Cohorts
 from epsgauge.auditing.compare import Comparison
 from epsgauge.auditing.verdict import OWNER
 from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
+from epsgauge.methods.intervals import Row
+from epsgauge.methods.rows import MethodRow
 from epsgauge.methods.table import BASELINE, POSTERIOR, SHARPEST
 from epsgauge.methods.units import said_of
-from epsgauge.numbers import interval_text, level_percent, likely, number, percent, short
+from epsgauge.numbers import at_least, count, exactly, interval_text, level_percent, likely, percent, short
 from epsgauge.plain import plain
 from epsgauge.probing.result import Probe
 from epsgauge.reporting import layout, record, redo
@@ -34,16 +37,20 @@ NEIGHBOURS = {
 def of_audit(audit: Audit, probe: Probe | None = None, cohorts: Cohorts | None = None, out: str = redo.OUT) -> Page:
     s, t = audit.settings, audit.judged.tally
     tallies = [Counted(said_of(audit.units, "All judged pairs"), t)]
-    if audit.verdict.tally != t:
-        rests = f"{audit.bound.label}: {audit.bound.counts}"
-        tallies.append(Counted(f"What the verdict rests on ({rests})", audit.verdict.tally))
+    for bound in audit.bounds:
+        if bound.tally != t:
+            tallies.append(Counted(f"Bound {bound.scope} ({bound.label}: {bound.counts})", bound.tally))
     return Page(
         title="Privacy audit",
         name=plain(audit.name),
-        about=(f"ε at δ = {s.delta:g}", f"adjacency {audit.adjacency}: {NEIGHBOURS[audit.adjacency]}", _judged(audit)),
+        about=(
+            f"ε at δ = {s.delta:g}",
+            f"adjacency {audit.adjacency}: {NEIGHBOURS[audit.adjacency]}",
+            "; ".join([_judged(audit), *layout.counted(audit)]),
+        ),
         answer=answered(audit),
         numbers=_numbers(audit),
-        methods=_methods(audit.rows, s.level),
+        methods=_methods(audit.rows),
         tallies=tuple(tallies),
         warnings=audit.warnings,
         units=audit.units,
@@ -81,7 +88,7 @@ def of_counts(answer: Answer, out: str = redo.OUT) -> Page:
         Number(f"{level} credible interval", interval_text(float(row.low), float(row.high)), f"median {_median(post)}"),
         Number(
             f"{symbol} at least",
-            number(float(proven.low)),
+            at_least(float(proven.low)),
             f"{proven.label}, one-sided {_percent((1 + answer.level) / 2)}, {proven.promise}",
         ),
         Number(f"Pr[{symbol} = 0]", likely(float(post.mass_at_zero)), "posterior probability"),
@@ -126,6 +133,7 @@ def of_comparison(found: Comparison, out: str = redo.OUT) -> Page:
         "promise",
         "median",
         "ε at least",
+        "if DP-SGD",
         "claimed ε",
         "CDF vs first",
     )
@@ -135,11 +143,11 @@ def of_comparison(found: Comparison, out: str = redo.OUT) -> Page:
         f"{short(first.median)}."
     )
     if found.of_adversaries:
-        most = max(found.runs, key=lambda run: run.audit.verdict.bound)
-        least = min(found.runs, key=lambda run: run.audit.verdict.bound)
+        most = max(found.runs, key=lambda run: run.audit.verdict.bound.value)
+        least = min(found.runs, key=lambda run: run.audit.verdict.bound.value)
         headline = (
-            f"The adversary of {most.label} shows most, ε ≥ {number(most.audit.verdict.bound)}, and that of "
-            f"{least.label} least, ε ≥ {number(least.audit.verdict.bound)}."
+            f"The adversary of {most.label} shows most, {most.audit.verdict.bound.text}, and that of {least.label} "
+            f"least, {least.audit.verdict.bound.text}, both for any training."
         )
     return Page(
         title="Comparison of runs",
@@ -163,8 +171,8 @@ def of_comparison(found: Comparison, out: str = redo.OUT) -> Page:
                     interval_text(run.low, run.high),
                     run.audit.credible.promise,
                     short(run.median),
-                    short(run.audit.lower_bound),
-                    "none" if run.audit.claim is None else short(run.audit.claim.eps, 2),
+                    *bound_cells(run.audit),
+                    "none" if run.audit.claim is None else run.audit.claim.eps_text,
                     "" if run is first else f"{run.difference:.3f}",
                 ),
                 _with_powers(run.audit) if found.of_adversaries else answered(run.audit),
@@ -177,7 +185,7 @@ def of_comparison(found: Comparison, out: str = redo.OUT) -> Page:
 def answered(audit: Audit) -> Answered:
     """The verdict's first sentence, and the others."""
     v = audit.verdict
-    return Answered(v.kind, v.head, v.finding, " ".join([*v.details, *v.caveats]))
+    return Answered(v.kind, v.head, v.finding, " ".join([*v.shown, *v.details, *v.caveats]))
 
 
 def _with_powers(audit: Audit) -> Answered:
@@ -185,21 +193,22 @@ def _with_powers(audit: Audit) -> Answered:
     return replace(said, rest=f"{said.rest} What its adversary may do: {audit.adversary.powers}")
 
 
-def bound_label(audit: Audit) -> str:
-    """What the verdict's bound is, in a few words."""
-    v = audit.verdict
-    at = "" if v.delta == audit.settings.delta else f", at the claim's δ = {v.delta:.3g}"
-    under = "" if v.mu is None else ", ε under Gaussian DP"
-    if v.noise is not None:
-        under = ", ε if training is DP-SGD with the stated sampling rate and steps"
-    return f"{v.label}, one-sided {_percent(v.level)}, {v.promise}{at}{under}"
+def bound_cells(audit: Audit) -> tuple[str, str]:
+    """Of a table: the bound for any training, and the conditional one."""
+    return _marked(audit.verdict.bound), _marked(audit.verdict.conditional_bound)
+
+
+def _marked(bound: Bound | None) -> str:
+    if bound is None:
+        return ""
+    return at_least(bound.value) + ("" if bound.promise == "guaranteed" else f" ({bound.promise})")
 
 
 def _claim(audit: Audit) -> str:
     claim = audit.promises.claim
     if isinstance(claim, NoClaim):
         return f"none: {claim.reason}"
-    return f"{OWNER[claim.source]}, ε = {number(claim.eps)} at δ = {claim.delta:.3g} ({claim.adjacency})"
+    return f"{OWNER[claim.source]}, {claim.text} ({claim.adjacency})"
 
 
 def _numbers(audit: Audit) -> tuple[Number, ...]:
@@ -209,29 +218,33 @@ def _numbers(audit: Audit) -> tuple[Number, ...]:
         out.append(Number("Claimed ε", "none", "nothing to judge"))
     else:
         owner = OWNER[claim.source].removeprefix("the ")
-        of_mu = "" if claim.mu is None else f" of μ = {number(claim.mu)}"
-        out.append(Number("Claimed ε", number(claim.eps), f"{owner}{of_mu}, at δ = {claim.delta:.3g}"))
-    out.append(Number("ε at least", number(v.bound), bound_label(audit)))
+        of_mu = "" if claim.mu is None else f" of μ = {exactly(claim.mu)}"
+        out.append(Number("Claimed ε", claim.eps_text, f"{owner}{of_mu}, at δ = {claim.delta:.3g}"))
+    for bound in v.bounds:
+        at = "" if v.delta == audit.settings.delta else f", at the claim's δ = {v.delta:.3g}"
+        out.append(Number("ε at least", at_least(bound.value), f"{bound.scope}; {bound.how}{at}"))
     level = _percent(audit.settings.level)
     at = "" if v.delta == audit.settings.delta else f", at δ = {audit.settings.delta:.3g}"
     note = f"{row.promise}, median {_median(post)}{at}"
     out.append(Number(f"{level} interval", interval_text(row.low, row.high), note))
-    if v.kind == "underpowered":
-        out.append(Number("Largest bound possible", number(v.largest), "if every guess were right"))
-    elif v.detectable is not None and v.kind == "not refuted":
-        most = f"ε < {number(v.detectable)}" if v.detectable > 0 else "none"
+    if v.kind == "cannot decide":
+        out.append(Number("Largest bound possible", at_least(v.largest), "if every guess were right"))
+    elif v.detectable and v.kind == "no objection":
+        most = f"ε < {at_least(v.detectable)}"
         out.append(
             Number("Claims it could refute", most, f"with probability {_percent(v.power)}, in an audit like this one")
         )
     return tuple(out)
 
 
-def _methods(rows: Sequence[Any], level: float) -> Methods:
+def _methods(rows: Sequence[MethodRow | Row], level: float | None = None) -> Methods:
+    """Rows of an audit have a level each; those of counts share one."""
     letters = layout.letters(rows)
     lines = [
         Line(
             row.label,
-            interval_text(float(row.low), float(row.high)),
+            row.text,
+            row.level_text if isinstance(row, MethodRow) else _percent(level or 0.0),
             row.promise,
             " ".join(letters[a] for a in row.assumptions),
             getattr(row, "note", None) or "",
@@ -239,14 +252,14 @@ def _methods(rows: Sequence[Any], level: float) -> Methods:
         for row in rows
     ]
     listed = tuple((letter, text) for text, letter in letters.items())
-    return Methods(_percent(level), tuple(lines), tuple(layout.meanings(rows)), listed)
+    return Methods(tuple(lines), tuple(layout.meanings(rows)), listed)
 
 
 def _judged(audit: Audit) -> str:
-    m, models = audit.pairs_per_model, audit.judged.n_models
+    m, judged = audit.pairs_per_model, count(audit.judged.n_models, f"judged {audit.units.removesuffix('s')}")
     pairs = "" if m == 1 else f" with {m} pairs each"
     failed = f", {audit.models.failed} failed" if audit.models.failed else ""
-    return f"{models} judged {audit.units}{pairs} of {audit.models.planned}{failed}"
+    return f"{judged}{pairs} of {audit.models.planned}{failed}"
 
 
 def _proven(answer: Answer) -> Any:

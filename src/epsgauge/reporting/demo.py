@@ -12,10 +12,9 @@ from epsgauge.figures.charts import CHARTS
 from epsgauge.figures.ladder import Pipelines
 from epsgauge.figures.subject import Subject
 from epsgauge.files import replace
-from epsgauge.numbers import number
 from epsgauge.reporting import layout, record
 from epsgauge.reporting.audit import VERDICT_STYLE
-from epsgauge.reporting.contents import answered
+from epsgauge.reporting.contents import answered, bound_cells
 from epsgauge.reporting.page import Answered, Beside, Page
 
 HEAD = 16
@@ -29,7 +28,8 @@ def show_step(who: str, does: str, console: Console) -> None:
 def show_finding(audit: Audit, console: Console) -> None:
     """What it shows, on one line."""
     v = audit.verdict
-    console.print(Text(f"{'':<{HEAD}}ε ≥ {number(v.bound)}, ").append(v.kind, style=VERDICT_STYLE[v.kind]))
+    shown = ", ".join(f"{bound.text} ({bound.short_scope})" for bound in v.bounds)
+    console.print(Text(f"{'':<{HEAD}}{shown}, ").append(v.kind, style=VERDICT_STYLE[v.kind]))
 
 
 def write_page(pipelines: Pipelines, out: Path, *, intro: str, outro: str) -> Path:
@@ -48,7 +48,7 @@ def write_page(pipelines: Pipelines, out: Path, *, intro: str, outro: str) -> Pa
         tallies=(),
         warnings=tuple(dict.fromkeys(f"{audit.name}: {text}" for _, audit in named for text in audit.warnings)),
         ran=record.of_demo(out.parent, [audit for _, audit in named]),
-        columns=("adversary", "N", "ε at least", "whatever the training", "claimed ε", "verdict"),
+        columns=("adversary", "N", "ε at least", "if DP-SGD", "claimed ε", "verdict"),
         beside=tuple(Beside(audit.name, _cells(who, audit), answered(audit)) for who, audit in named),
     )
     replace(out, html(page, {"verdict": [CHARTS["ladder"].drawn(pipelines)], "comparison": [], "verdicts": rulers}))
@@ -56,6 +56,5 @@ def write_page(pipelines: Pipelines, out: Path, *, intro: str, outro: str) -> Pa
 
 
 def _cells(who: str, audit: Audit) -> tuple[str, ...]:
-    claimed = "none" if audit.claim is None else number(audit.claim.eps)
-    bounds = (number(audit.verdict.bound), number(audit.lower_bound))
-    return (who, str(int(audit.judged.tally.n_samples)), *bounds, claimed, audit.verdict.kind)
+    claimed = "none" if audit.claim is None else audit.claim.eps_text
+    return (who, str(int(audit.judged.tally.n_samples)), *bound_cells(audit), claimed, audit.verdict.kind)

@@ -120,7 +120,7 @@ def _title(answer: Answer) -> Text:
 
 def _table(result: Intervals, width: int) -> Table:
     """A row per method; a narrow terminal loses what can be spared, never digits."""
-    texts = [interval_text(float(row.low), float(row.high)) for row in result]
+    texts = [row.text for row in result]
     needed = max(map(len, texts)) + 52  # of the other columns, without what is between them
     gap = 2 if needed + 20 <= width else 1
     wide = needed + 10 <= width

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from epsgauge.figures.ladder import Ladder
-from epsgauge.numbers import level_percent, number
+from epsgauge.numbers import at_least, at_most, level_percent
 from epsgauge.reporting import layout
 from epsgauge.reporting.audit import VERDICT_STYLE
 
@@ -26,16 +26,23 @@ def show_ladder(shown: Ladder, console: Console) -> None:
         console.print()
         console.print(Text(title, style="bold"))
         for rung in rungs:
-            bar = _bar(round(rung.surely / cell), round(rung.shown / cell), mark, room)
-            line = Text(f"{rung.adversary:<{head}}{number(rung.shown):>5} {bar} ")
+            surely = rung.bounds[0].value
+            bar = _bar(round(surely / cell), round(rung.reach / cell), mark, room)
+            line = Text(f"{rung.adversary:<{head}}{at_least(surely):>5} {bar} ")
             console.print(line.append(rung.kind, style=VERDICT_STYLE[rung.kind]), no_wrap=True, crop=True)
     if shown.claimed is not None and mark is not None:
-        console.print(f"{'':<{head + 6 + mark}}{CLAIM} claimed {number(shown.claimed)}", no_wrap=True, crop=True)
+        console.print(f"{'':<{head + 6 + mark}}{CLAIM} claimed {at_most(shown.claimed)}", no_wrap=True, crop=True)
     console.print()
     for sign, text in (
-        (2 * ANY, f"ε is at least this, whatever the training does (level {level_percent(shown.level)})"),
-        (2 * DPSGD, "ε is at least this if it is DP-SGD with the stated sampling rate and steps"),
-        (CLAIM, "the accountant's claim; a bar that goes beyond it refutes it"),
+        (
+            2 * ANY,
+            f"ε is at least this for any training (level {level_percent(shown.level)}); the number is this bound",
+        ),
+        (2 * DPSGD, "ε is at least this if the training is DP-SGD with the stated sampling rate and steps"),
+        (
+            CLAIM,
+            "the accountant's claim: a solid bar beyond it refutes it; a pale one: this is not what was accounted",
+        ),
     ):
         console.print(layout.hanging(f"{sign:<4}", text, ""))
 

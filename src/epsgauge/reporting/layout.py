@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from epsgauge.plain import SENTENCE, plain
 from epsgauge.stats.interval import Kind
+
+if TYPE_CHECKING:
+    from epsgauge.auditing.audit import Audit
 
 NARROWEST = 10  # columns of a text
 PROMISE_STYLE = {"credible": "cyan", "estimate": "yellow", "guaranteed": "green"}
@@ -96,3 +99,10 @@ class _Hanging:
         for number, line in enumerate(self.text.wrap(console, max(options.max_width - width, NARROWEST)) or [Text()]):
             line.rstrip()
             yield Text.assemble(Text(" " * width) if number else self.head, line)
+
+
+def counted(audit: Audit) -> tuple[str, ...]:
+    """What the verdict's bound counts, where that is not what the threshold judged."""
+    n = int(audit.verdict.tally.n_samples)
+    same = n == int(audit.judged.tally.n_samples)
+    return () if same else (f"the verdict's bound counts N = {n}, {audit.verdict.decided_by.counts}",)

@@ -36,7 +36,7 @@ def markdown(page: Page) -> str:
         parts += ["## Probe", line(page.probe.sentence), table(("Finding", "Result", "What was seen"), rows)]
         parts.append(line(UNSEEN))
     if page.methods is not None:
-        parts += ["## Intervals", *_methods(page)]
+        parts += ["## Bounds and intervals", *_methods(page)]
     if page.tallies:
         parts += ["## Tally", _tallies(page)]
     if page.facts:
@@ -73,8 +73,8 @@ def _methods(page: Page) -> list[str]:
     methods = page.methods
     if methods is None:
         return []
-    rows = [(each.label, each.interval, each.promise, each.assumes, each.note) for each in methods.lines]
-    intervals = table(("Method", f"{methods.level} interval", "Promise", "Assumes", "Note"), rows)
+    rows = [(each.label, each.text, each.level, each.promise, each.assumes, each.note) for each in methods.lines]
+    intervals = table(("Method", "ε", "Level", "Promise", "Assumes", "Note"), rows)
     return [intervals, _list(f"{word}: {text}" for word, text in (*methods.meanings, *methods.assumptions))]
 
 

@@ -12,7 +12,7 @@ from epsgauge.figures.subject import LEVEL, Subject
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.intervals import Intervals, intervals_of
 from epsgauge.methods.table import BASELINE, POSTERIOR
-from epsgauge.numbers import duration, interval_text, likely, percent, short
+from epsgauge.numbers import duration, likely, percent, short
 from epsgauge.plain import escape
 from epsgauge.probing.result import Probe
 from epsgauge.reporting.contents import answered
@@ -39,15 +39,15 @@ def html(thing: Audit | Intervals | Posterior | Probe | Run | Tally) -> str:
 
 def _audit(audit: Audit) -> str:
     said = answered(audit)
-    level = f"{percent(audit.settings.level)} interval"
-    rows = [(row.label, interval_text(row.low, row.high), row.promise) for row in audit.rows]
+    rows = [(row.label, row.text, row.level_text, row.promise) for row in audit.rows]
     kind = audit.verdict.kind.replace(" ", "-")
     return (
         f"<p><b>{escape(audit.name)}</b> · ε at δ = {audit.settings.delta:g}, adjacency {escape(audit.adjacency)}</p>"
         + "".join(f"<p>{escape(text)}</p>" for text in audit.said_of_scores)
         + f'<p class="said {kind}"><b>{escape(said.head)}:</b> {escape(said.headline)}</p>'
+        + "".join(f"<p>{escape(text)}</p>" for text in audit.verdict.shown)
         + _picture("ruler", audit)
-        + _table(("Method", level, "Promise"), rows)
+        + _table(("Method", "ε", "Level", "Promise"), rows)
         + _folded("The verdict in full", [audit.verdict.sentence])
         + _folded(f"Warnings: {len(audit.warnings)}", audit.warnings)
     )
@@ -55,7 +55,7 @@ def _audit(audit: Audit) -> str:
 
 def _probe(probe: Probe) -> str:
     rows = [(finding.name, finding.result, finding.sentence) for finding in probe.findings]
-    kind = "violation" if probe.refuted else "not-refuted"
+    kind = "violation" if probe.refuted else "no-objection"
     return f'<p class="said {kind}">{escape(probe.sentence)}</p>' + _table(("Finding", "Result", "What was seen"), rows)
 
 
@@ -111,7 +111,7 @@ def _run(run: Run) -> str:
 
 
 def _methods(result: Intervals) -> str:
-    rows = [(row.label, interval_text(float(row.low), float(row.high)), row.promise) for row in result]
+    rows = [(row.label, row.text, row.promise) for row in result]
     there = {row.method for row in result}
     warnings = cautions_of(result) if {POSTERIOR.name, BASELINE.name} <= there else ()
     table = _table(("Method", f"{percent(result.level)} interval", "Promise"), rows)
@@ -160,7 +160,7 @@ STYLE = """
 .epsgauge th{color:var(--muted);font-weight:500}
 .epsgauge .said{border-left:4px solid var(--muted);padding-left:.7em}
 .epsgauge .violation,.epsgauge .unsupported{border-color:var(--red-text)}
-.epsgauge .not-refuted{border-color:var(--blue-text)}
-.epsgauge .inconclusive,.epsgauge .underpowered{border-color:var(--orange-text)}
+.epsgauge .no-objection{border-color:var(--blue-text)}
+.epsgauge .cannot-decide,.epsgauge .in-progress{border-color:var(--orange-text)}
 .epsgauge progress{width:20rem;max-width:100%}
 """

@@ -37,10 +37,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Line:
-    """One method: its interval, what is left of its promise, the letters of what it assumes."""
+    """One method: its bound or interval, what is left of its promise, the letters of what it assumes."""
 
     label: str
-    interval: str
+    text: str
+    level: str
     promise: str
     assumes: str
     note: str
@@ -48,9 +49,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Methods:
-    """Every method's interval, with what the words and letters in it mean."""
+    """Every method's bound or interval, with what the words and letters in it mean."""
 
-    level: str
     lines: tuple[Line, ...]
     meanings: tuple[tuple[str, str], ...]
     assumptions: tuple[tuple[str, str], ...]

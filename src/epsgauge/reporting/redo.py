@@ -111,7 +111,8 @@ def _whole(settings: AuditSettings, n: int) -> AuditSettings:
 def _of_scores(audit: Audit, out: str) -> list[str]:
     table = audit.evidence.scores
     origin = table.origin or Origin("FILE")
-    of_rows = [] if table.taken_as is None else [OPTION[table.taken_as]]
+    in_file = table.taken_as is None or (table.origin is None and table.taken_as != "orthogonal")  # by its column model
+    of_rows = [] if in_file or table.taken_as is None else [OPTION[table.taken_as]]
     way = {"kept": ["--keep-direction"], "either": ["--either-way"]}.get(audit.direction or "", [])
     if origin.coins is not None:
         named = [word for theirs in origin.names.values() for word in ("--score-column", theirs)]

@@ -11,10 +11,10 @@ from epsgauge.auditing.audit import Audit
 from epsgauge.declaration import words
 from epsgauge.methods.cautions import cautions_of
 from epsgauge.methods.intervals import intervals_of
-from epsgauge.numbers import number, percent
+from epsgauge.numbers import at_most, count, number, percent
 from epsgauge.plain import SENTENCE, plain
 from epsgauge.probing.result import Probe
-from epsgauge.reporting import probe
+from epsgauge.reporting import layout, probe
 from epsgauge.stats.posterior import Posterior
 
 WIDTH = 100
@@ -40,7 +40,7 @@ def _posterior(posterior: Posterior) -> str:
         f"  median {posterior.median():.4g}, mass at 0 {posterior.mass_at_zero:.3g}",
     ]
     for row in result:
-        lines.append(f"  {row.label:<15} {percent(LEVEL)} [{row.low:.4g}, {row.high:.4g}]  {row.promise}")
+        lines.append(f"  {row.label:<15} {percent(LEVEL)} {row.text}  {row.promise}")
     lines += [f"  ! {caution}" for caution in cautions_of(result)]
     return "\n".join(lines)
 
@@ -51,16 +51,15 @@ def _audit(audit: Audit) -> str:
     lines = [
         f"Audit of {plain(audit.name)}: ε at δ = {s.delta:g}, adjacency {audit.adjacency}",
         *(_wrapped(said, "  ") for said in audit.said_of_scores),
-        f"  {audit.judged.n_models} {audit.units} judged, tp={t.tp} tn={t.tn} fp={t.fp} fn={t.fn}; "
-        f"{plain(str(audit.adversary), SENTENCE)}",
+        f"  {count(audit.judged.n_models, audit.units.removesuffix('s'))} judged, tp={t.tp} tn={t.tn} fp={t.fp} "
+        f"fn={t.fn}; {plain(str(audit.adversary), SENTENCE)}",
+        *(f"  {said}" for said in layout.counted(audit)),
         f"  posterior median {number(float(audit.posterior.median()))}, mass at 0 {audit.posterior.mass_at_zero:.3g}",
     ]
     for row in audit.rows:
         note = f" ({plain(row.note, SENTENCE)})" if row.note else ""
-        lines.append(
-            f"  {row.label:<15} {percent(s.level)} [{number(row.low)}, {number(row.high)}]  {row.promise}{note}"
-        )
-    known = [f"{number(eps)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]
+        lines.append(f"  {row.label:<15} {row.text}  {row.promise}, {row.level_text}{note}")
+    known = [f"{at_most(eps)} ({adjacency})" for adjacency, eps in audit.accountant.items() if eps is not None]
     if known:
         who = "proven" if audit.promises.source == "known" else "the accountant's"
         lines.append(f"  {who} ε at δ = {s.delta:g}: {', '.join(known)}")

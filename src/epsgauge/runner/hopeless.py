@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from epsgauge.errors import EpsgaugeError
 
 FIRST = 5  # models
+NO_CONTROL = "No control: "  # begins a note on why there are no models without noise
 
 
 class AllFail(EpsgaugeError):
@@ -48,3 +50,17 @@ def last_line(error: str) -> str:
 
 def kind_of(error: str) -> str:
     return re.sub(r"0x[0-9a-fA-F]+|\d+", "#", last_line(error))
+
+
+def no_control(trainer: str, error: str) -> str:
+    """What is said of a run whose models without noise all fail."""
+    return (
+        f"{NO_CONTROL}trainer {trainer} fails without noise: {last_line(error)} So an attack that sees nothing is not "
+        "found out. Let it train with noise_multiplier = 0, where an accountant may have no ε (engine.get_epsilon of "
+        "Opacus fails there), or give it a method without_noise(), and start a new run."
+    )
+
+
+def uncontrolled(notes: Iterable[str]) -> bool:
+    """Whether notes of a run say that it can have no models without noise."""
+    return any(note.startswith(NO_CONTROL) for note in notes)

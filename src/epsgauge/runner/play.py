@@ -27,6 +27,7 @@ from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.probing.calibration import calibrated_once
 from epsgauge.references import beside, users_code
 from epsgauge.runner.code import find_code
+from epsgauge.runner.hopeless import NO_CONTROL
 from epsgauge.runner.limit import within
 from epsgauge.runner.parts import Part
 from epsgauge.runner.plan import Plan
@@ -331,7 +332,7 @@ def _notes_on_control(plan: Plan, on: Table) -> list[str]:
     if plan.control or on.quiet is not None or not claims or not plan.game.n_control(plan.n_models):
         return []
     return [
-        f"No control: trainer {plan.trainer.use} cannot be had without noise, so that an attack that sees nothing is "
+        f"{NO_CONTROL}trainer {plan.trainer.use} cannot be had without noise, so that an attack that sees nothing is "
         "not found out. A field noise_multiplier or a method without_noise() would help."
     ]
 

@@ -222,7 +222,7 @@ def _play(
     size = 1 if group is None else group.size
     jobs = [list(together) for _, together in groupby(indices, lambda index: index // size)]
     again = min(done, default=None)  # one that the store has is played first, beside the others
-    here, first = 0, First(_remedy(folder), watching=not (keep_going or done))
+    here, first = 0, First(_remedy(folder, plan), watching=not (keep_going or done))
 
     for outcome in played([*([] if again is None else [[again]]), *jobs]):
         if outcome.index == again:
@@ -236,10 +236,11 @@ def _play(
         first.told(outcome.error, more=here < len(indices))
 
 
-def _remedy(folder: Path) -> str:
+def _remedy(folder: Path, plan: Plan) -> str:
+    quiet = "This is a control, whose models have no noise: its trainer must run with noise_multiplier = 0. "
     return (
-        f"Nothing is lost: `epsgauge status {shlex.quote(str(folder))}` shows the whole error. Fix it, and run again "
-        "with --retry-failed, and with --accept-changed-code if you changed code."
+        f"{quiet if plan.control else ''}Nothing is lost: `epsgauge status {shlex.quote(str(folder))}` shows the whole "
+        "error. Fix it, and run again with --retry-failed, and with --accept-changed-code if you changed code."
     )
 
 

@@ -1,4 +1,4 @@
-"""A trial before a run: one model trained three times, to find what would spoil a thousand."""
+"""A trial before a run: one model trained a few times, to find what would spoil a thousand."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from epsgauge.games.roles import assign, ranked
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import beside
+from epsgauge.runner.hopeless import no_control
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import play, prepare, split, surveyed, table, watcher_of
 from epsgauge.runner.results import apart
 from epsgauge.stats.arrays import Floats, Ints
-from epsgauge.trainers.protocol import observed
+from epsgauge.trainers.protocol import Observer, Trainer, observed
 
 # Enough training points to see whether a model knows them better than others.
 MEMBERS = 200
@@ -55,7 +56,7 @@ def _attempted(plan: Plan) -> list[tuple[Trial, str]]:
 
 
 def attempt(plan: Plan) -> list[Trial]:
-    """Train model 0 twice with its own seed and once with that of model 1."""
+    """Train model 0 twice with its own seed, once with that of model 1, and once without noise for the control."""
     prepared, on, game = prepare(plan)[0], table(plan), plan.game
     reference, others = split(plan)
     roles = assign(game, reference, others, on.canaries, ranked(game, others))  # any pool will do for a trial
@@ -63,7 +64,7 @@ def attempt(plan: Plan) -> list[Trial]:
     drawn, watcher = draw(game, roles, plan.seed, 0), watcher_of(plan, roles)
     members = drawn.training[:MEMBERS]
 
-    def losses(seed: int) -> tuple[Floats, float]:
+    def losses(seed: int, trainer: Trainer | Observer = on.trainer) -> tuple[Floats, float]:
         start = time.perf_counter()
         asked: Ints = np.concatenate([members, roles.reference])
         data, points = on.points.take(drawn.training), on.points.take(asked)
@@ -71,7 +72,7 @@ def attempt(plan: Plan) -> list[Trial]:
             with beside(plan.folder):
                 watch = None if watcher is None else watcher(drawn)
                 size = game.train_size
-                seen = observed(on.trainer, data, points, len(asked), seed=seed, size=size, watch=watch)["loss"]
+                seen = observed(trainer, data, points, len(asked), seed=seed, size=size, watch=watch)["loss"]
                 if watch is not None:
                     watch.channels()  # says what a trainer does wrong
         except EpsgaugeError:
@@ -87,8 +88,14 @@ def attempt(plan: Plan) -> list[Trial]:
         start = time.perf_counter()
         play(plan, roles, prepared.group, list(range(prepared.group.size)))
         seconds = (time.perf_counter() - start) / prepared.group.size
+    notes = [*prepared.notes]
+    if on.quiet is not None and game.n_control(plan.n_models):
+        try:
+            losses(drawn.seed, on.quiet)
+        except EpsgaugeError as error:
+            notes.append(no_control(plan.trainer.use, str(error)))
     inside, outside = float(first[: len(members)].mean()), float(first[len(members) :].mean())
-    warnings = [*prepared.notes, *_spoilt(plan, first, again, other, inside, outside, prepared.privacy)]
+    warnings = [*notes, *_spoilt(plan, first, again, other, inside, outside, prepared.privacy)]
     return [Trial(seconds, inside, outside, prepared.privacy, tuple(warnings))]
 
 

@@ -72,6 +72,8 @@ def in_words(file: Path) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise  # a mistake of ours
+    except UnicodeDecodeError as error:  # SQLite's own message quotes damaged text
+        raise damaged(file, "a text in it is not UTF-8") from error
     except sqlite3.DatabaseError as error:
         name = getattr(error, "sqlite_errorname", None) or ""
         if name == "SQLITE_FULL":

@@ -312,6 +312,10 @@ class Elsewhere:
 def opened(folder: Path, *, unsealed: bool = False) -> Store:
     """The store of a run directory, for looking only; `unsealed`: whatever its seals say."""
     file = folder / FILE
+    if folder.is_file():
+        name, plan = shlex.quote(str(folder)), folder.suffix == ".toml"
+        remedy = f"`epsgauge run {name} --out DIR` makes one of a plan" if plan else f"Scores: `epsgauge scores {name}`"
+        raise InvalidInput(f"a run is a folder, but {folder} is a file. {remedy}.")
     if not folder.is_dir():
         raise InvalidInput(f"there is no run {folder}. `epsgauge run PLAN --out {folder}` makes one.")
     if not file.is_file():
@@ -336,7 +340,7 @@ def _canary(store: Store) -> dict[str, Any] | None:
 def _probe(store: Store, plan: Plan) -> Probe | Unprobed | None:
     entry = store.get("probe")
     if entry is None and plan.probe is False:
-        return Unprobed("the plan has probe = false.")
+        return Unprobed("the run was asked for none (probe = false).")
     try:
         return probing.from_json(entry)
     except ValidationError as error:

@@ -90,9 +90,9 @@ class Call:
             if len(rows):
                 parts.append(self._many(data[at % 2](), at % 2, len(rows), given))
                 where.append(rows)
-        back = np.empty(len(bits), np.int64)
-        back[np.concatenate(where)] = np.arange(len(bits))
-        return Outputs.joined(parts)[back]
+        made, back = np.concatenate(where), np.empty(len(bits), np.int64)
+        back[made] = np.arange(len(bits))
+        return replace(Outputs.joined(parts)[back], order=made)
 
     def _many(self, data: Any, bit: int, n: int, given: Given) -> Outputs:
         with users_code(f"the mechanism on d{bit}"):

@@ -6,7 +6,7 @@ Each output is a model of its own, so that all that is proven for audits of mode
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -19,6 +19,7 @@ from epsgauge.mechanisms.curves import Curve
 from epsgauge.references import nearest
 from epsgauge.sampling.calls import Call
 from epsgauge.sampling.learning import Learned, OnTheWay, Sample, learn, table
+from epsgauge.sampling.memory import Series
 from epsgauge.sampling.neighbours import Pair, lengths, pairs_of
 from epsgauge.sampling.outputs import Outputs
 from epsgauge.sampling.regions import REGIONS
@@ -51,6 +52,7 @@ class Sampled:
     command: str  # that plays it again
     sensitivity: str | None = None  # what replayed noise shows of it, in words
     cautions: tuple[str, ...] = ()  # of the pair, and of how the mechanism had to be called
+    also: str | None = None  # another region that breaks the claim, where one of both can be mended by its remedy
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -60,12 +62,21 @@ class Sampled:
 
     @property
     def warnings(self) -> tuple[str, ...]:
+        also = () if self.also is None else (self._also,)
         if not self.raised:
-            return self.cautions
+            return (*also, *self.cautions)
         return (
+            *also,
             *self.cautions,
             f"The mechanism raised an error instead of returning in {self.raised} of {self.drawn} samples. That "
             "counts as an output, because whoever uses the mechanism sees it.",
+        )
+
+    @property
+    def _also(self) -> str:
+        region = REGIONS[str(self.also)]
+        return (
+            f"The claim is broken in two ways: by region {self.region}, and by region {region.name} ({region.meaning})."
         )
 
 
@@ -81,6 +92,8 @@ class Played:
     n_drawn: int  # samples in all
     n_raised: int  # outputs that were errors
     foretold: Foretold | None = None  # of a game that goes on until a violation
+    also: str | None = None  # another region that breaks the claim, on samples that are not judged
+    series: Series = field(default_factory=Series)  # all outputs of the pair, as they were made
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,16 +198,21 @@ class MechanismGame:
         n_apart, n_choosing = min(self.n_samples // 4, MOST_APART), min(self.n_samples // 4, MOST_CHOOSING)
         apart, choosing = (self.draw(n, part=(part,), pair=pair) for part, n in ((1, n_apart), (2, n_choosing)))
         learned = self._learned(apart, choosing, aim)
-        n, bits, score = self.n_samples - n_apart - n_choosing, list[Any](), list[Any]()
+        n, bits, score, series = self.n_samples - n_apart - n_choosing, list[Any](), list[Any](), Series()
+        for sample in (apart, choosing):
+            series.add(sample.outputs, sample.bits)
         n_raised += apart.outputs.n_raised + choosing.outputs.n_raised
         for at, start in enumerate(range(0, n, AT_ONCE)):
             judged = self.draw(min(AT_ONCE, n - start), part=(3, at), pair=pair)
+            series.add(judged.outputs, judged.bits)
             bits.append(judged.bits)
             score.append(learned.score(judged.outputs))
             n_raised += judged.outputs.n_raised
         scores = table(np.concatenate(bits), np.concatenate(score), self.adjacency)
         n_drawn = self.n_samples + n_searched
-        return Played(scores, learned.threshold, learned.name, pair, learned.point, n_drawn, n_raised)
+        return Played(
+            scores, learned.threshold, learned.name, pair, learned.point, n_drawn, n_raised, None, learned.also, series
+        )
 
     def watch(self, aim: Curve) -> Iterator[Played]:
         """The game after each batch; what is learned on the way never sees a sample before it is scored.
@@ -208,18 +226,20 @@ class MechanismGame:
         point = self._learned(first[: n // 2], first[n // 2 :], aim).point if several else 0
         claimed = float(aim.eps[point]) if several else aim.middle
         way = OnTheWay(first, self.regions, self.seed, claimed)
-        bits, odds, batch = list[Any](), list[Any](), 0
+        bits, odds, batch, series = list[Any](), list[Any](), 0, Series()
+        series.add(first.outputs, first.bits)
         n_raised += first.outputs.n_raised
         while n < self.n_samples:
             wanted = max(BATCH, int(SHARE * n))
             new = self.draw(min(wanted, self.n_samples - n), part=(3, batch), pair=pair)
+            series.add(new.outputs, new.bits)
             bits.append(new.bits)
             odds.append(way.foretell(new))
             n, batch, n_raised = n + len(new), batch + 1, n_raised + new.outputs.n_raised
             ends = np.cumsum([len(part) for part in bits])
             foretold = Foretold(np.concatenate(odds), np.concatenate(bits), way.weights, ends, claimed)
             scores = table(foretold.bits, foretold.log_odds[:, 0], self.adjacency)
-            yield Played(scores, claimed, way.best, pair, point, n + n_searched, n_raised, foretold)
+            yield Played(scores, claimed, way.best, pair, point, n + n_searched, n_raised, foretold, series=series)
 
     def _best_pair(self, aim: Curve) -> tuple[int, int, int]:
         """The pair that shows most on samples set apart for it, how many these were, and how many were errors."""

@@ -23,6 +23,7 @@ STRICT = 0.999
 # Standard errors by which a claim looks broken. From SURE on, which the best of some thousand places has by luck in at
 # most 2 % of games, the place where it looks most so is chosen, and from CERTAIN on the one with the highest ε.
 SURE, CERTAIN = 4.5, 10.0
+MORE = 1.25  # a region with a remedy that shows no more than this times another shows nothing of its own
 THRESHOLDS = 400  # that are tried
 GROWTH = 1.5  # what is learned on the way is learned anew once there are so many times more samples
 MOST = 30_000  # samples that are learned from
@@ -57,6 +58,16 @@ class Learned:
     share: float  # of guesses of 1, where it was chosen
     point: int
     seen: tuple[int, float]  # higher is better
+    also: str | None = None  # a region that breaks the claim too, but not in the same way
+
+    @property
+    def breaks(self) -> bool:
+        """Whether the claim surely looked broken."""
+        return self.seen[0] > 0
+
+    @property
+    def certain(self) -> bool:
+        return self.seen[0] > 1 or (self.breaks and self.seen[1] >= CERTAIN)
 
     def score(self, outputs: Outputs) -> Floats:
         one, other = (clean(log_odds(outputs)) for log_odds in self.halves)
@@ -78,7 +89,8 @@ def learn(one: Sample, other: Sample, names: Iterable[str], *, aim: Curve, adjac
     """Each region learns on either half and is tried on the other; the best is the mean of what both halves say.
 
     Best is where the claim looks most surely broken. Where a claim of one point is broken for certain, or no claim
-    looks broken, it is where the lower end of ε is highest; on a curve, where it comes nearest to what is claimed.
+    looks broken, it is where the lower end of ε is highest; on a curve, where it comes nearest to what is claimed. A
+    claim that is certainly broken in a way that no known remedy mends is judged there, and the other way is named.
     """
     found = []
     for name in names:
@@ -87,9 +99,28 @@ def learn(one: Sample, other: Sample, names: Iterable[str], *, aim: Curve, adjac
         scores = table(np.concatenate([other.bits, one.bits]), said, adjacency)
         for threshold, point, seen in _tried(scores, _thresholds(said), aim):
             found.append(Learned(name, (first, second), threshold, float(np.mean(said >= threshold)), point, seen))
-    best = max(found, key=lambda one: one.seen)
+    best = _first(found)
     both = np.concatenate([best.score(half.outputs) for half in (one, other)])
     return replace(best, threshold=_with_share(both, best.share))
+
+
+def _first(found: list[Learned]) -> Learned:
+    """The best; if that is one with a remedy, the best of the others comes first where it breaks the claim too."""
+    best = max(found, key=lambda one: one.seen)
+    of_others = [one for one in found if not REGIONS[one.name].remedy]
+    other = max(of_others, key=lambda one: one.seen, default=best)
+    if not (REGIONS[best.name].remedy and best.breaks and other.breaks):
+        return best
+    if not other.certain:
+        return replace(best, also=other.name)
+    same_kind = best.seen[0] == other.seen[0]
+    return replace(other, also=None if same_kind and best.seen[1] <= MORE * other.seen[1] else best.name)
+
+
+def broken_by(bits: Ints, log_odds: Floats, eps: float, delta: float, adjacency: Adjacency) -> bool:
+    """Whether a claim surely looks broken by these log-odds, none of which was learned from its own sample."""
+    scores = table(bits, log_odds, adjacency)
+    return any(seen[0] > 0 for _, _, seen in _tried(scores, _thresholds(log_odds), Curve.point(eps, delta)))
 
 
 def _with_share(score: Floats, share: float) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsgauge.errors import InvalidInput
-from epsgauge.stats.arrays import Floats
+from epsgauge.stats.arrays import Floats, Ints
 
 Keys = NDArray[np.uint64]
 
@@ -47,6 +47,7 @@ class Outputs:
     numbers: Floats  # NaN where there is none
     keys: Keys
     n_raised: int = 0
+    order: Ints | None = None  # in which the rows were made, if it is not their own
 
     @classmethod
     def of(cls, found: Any) -> Outputs:

@@ -18,26 +18,21 @@ from typing import IO, Any, cast
 import numpy as np
 
 from epsgauge.errors import EpsgaugeError, InvalidInput, MissingExtra
+from epsgauge.processes import python_words
 from epsgauge.scores import arrow, size
 from epsgauge.scores.arrow import Words
 
 CPU_SECONDS = 600  # of the child
 ROOM = 2**30  # bytes of address space for Python and its libraries; they take a third of it
 READERS: dict[str, Callable[..., Any]] = {"parquet": arrow.parquet, "stream": arrow.stream}
-# The child searches where this process does, and the current folder last, if at all.
-BEGINS = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from epsgauge.scores.isolated import main; "
-    "main(json.loads(sys.argv[2]))"
-)
 
 
 def read(reader: str, raw: bytes, name: str, **arguments: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """What a function of READERS gives, with texts as arrays; its errors, or one sentence where its process ended."""
     arrow.check_installed()
     asked = {"reader": reader, "name": name, "arguments": arguments, "limit": asdict(size.limit()), "size": len(raw)}
-    places = [*filter(None, sys.path), *([os.getcwd()] if "" in sys.path else [])]
     child = subprocess.Popen(
-        [sys.executable, "-P", "-c", BEGINS, json.dumps(places), json.dumps(asked)],
+        python_words(f"{__name__}:main", json.dumps(asked)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -92,8 +87,9 @@ def _received(source: IO[bytes]) -> tuple[dict[str, Any], dict[str, str]] | None
 ERRORS = {"InvalidInput": InvalidInput, "MissingExtra": MissingExtra, "MemoryError": MemoryError}
 
 
-def main(asked: dict[str, Any]) -> None:
+def main(question: str) -> None:
     """The child: reads the file from standard input, and writes its columns to standard output."""
+    asked = json.loads(question)
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # a library may print
         raw = sys.stdin.buffer.read()

@@ -38,6 +38,7 @@ class Origin:
     lower_is_in: bool = False
     coins: str | None = None  # the file of `epsgauge coins` whose bits these are
     tool: str | None = None  # that wrote the file, if it is not one of ours
+    uneven: str | None = None  # why gradient canaries are not worth models of their own, if that was seen
 
     @property
     def declaration(self) -> str | None:

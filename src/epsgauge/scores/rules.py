@@ -164,7 +164,8 @@ def judge(
 
     `delta` and `level` are those of the interval whose lower end a search maximises.
 
-    >>> scores = Scores.from_in_out([2.0, 1.8, 4.0, 3.0], [0.0, 1.5, 0.5, 1.0], adjacency="substitute")
+    >>> ins, outs = [2.0, 1.8, 4.0, 3.0], [0.0, 1.5, 0.5, 1.0]
+    >>> scores = Scores.from_in_out(ins, outs, adjacency="substitute", models="independent")
     >>> judge(scores, Split(fit_models=4), delta=1e-5)
     <Judged: Tally(tp=2, tn=2, fp=0, fn=0) of 4 models at threshold 1.8>
     """

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from epsgauge.adjacency import Adjacency, checked
 from epsgauge.errors import InvalidInput
 from epsgauge.scores.origin import Origin
-from epsgauge.scores.said import Bits, Models, checked_bits
+from epsgauge.scores.said import Bits, Models, checked_bits, checked_models
 from epsgauge.scores.size import LONGEST
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Bools, Floats, Ints
@@ -46,7 +46,7 @@ class Scores:
     many are 1 was fixed beforehand, say half. "unknown": they were found, or nobody knows. Bounds that need coins are
     guaranteed for these alone.
 
-    >>> Scores.from_in_out([2.0, 1.5], [0.5, 1.0], adjacency="substitute")
+    >>> Scores.from_in_out([2.0, 1.5], [0.5, 1.0], adjacency="substitute", models="independent")
     <Scores: 4 rows of 4 models, adjacency substitute>
     """
 
@@ -123,30 +123,40 @@ class Scores:
         write(self, path)
 
     @classmethod
-    def from_in_out(cls, ins: ArrayLike, outs: ArrayLike, *, adjacency: Adjacency, bits: Bits = "unknown") -> Scores:
-        """From scores of models trained with the point (b = 1) and without it (b = 0), each score of its own model.
+    def from_in_out(
+        cls,
+        ins: ArrayLike,
+        outs: ArrayLike,
+        *,
+        adjacency: Adjacency,
+        models: Models | None = None,
+        bits: Bits = "unknown",
+    ) -> Scores:
+        """From scores of what was trained on (b = 1) and of what was not (b = 0).
 
-        Scores of one model must not be given so: number their rows with `Scores(model, pair, ...)`.
+        `models` says which scores share a model: "independent" (each is of a model of its own) or "one" (all are of one
+        model). Nothing else can tell, so it must be said.
 
-        Models are numbered so that ins and outs alternate as evenly as can be: the first models of the table, which
+        Rows are numbered so that ins and outs alternate as evenly as can be: the first ones of the table, which
         may choose a rule, are then a fair part of both. Within each list the order is kept, and it must not depend on
         the scores (a sorted list needs a `Split` with a seed).
         """
         lists = [_list("ins", ins), _list("outs", outs)]
         when = np.concatenate([(np.arange(len(part)) + 0.5) / max(len(part), 1) for part in lists])
         order = np.argsort(when, kind="stable")
-        n = len(order)
         bit = np.repeat(np.array([1, 0]), [len(part) for part in lists])[order]
-        return cls(np.arange(n), np.zeros(n, np.int64), bit, np.concatenate(lists)[order], adjacency, bits=bits)
+        rows = _numbered("from_in_out", len(order), models)
+        return cls(*rows, bit, np.concatenate(lists)[order], adjacency, bits=bits, taken_as=models)
 
     @classmethod
-    def joined(cls, scores: ById, bits: ById, *, adjacency: Adjacency) -> Scores:
-        """From scores and bits that carry ids, each row of its own model, in the order of the scores.
+    def joined(cls, scores: ById, bits: ById, *, adjacency: Adjacency, models: Models | None = None) -> Scores:
+        """From scores and bits that carry ids, in the order of the scores; `models` as of `from_in_out`.
 
         Both are mappings id -> value, or tuples (ids, values). Every id must stand exactly once on both sides. For
-        rows of one model, or bits that are coins, use `dataclasses.replace` on what it gives.
+        bits that are coins, use `dataclasses.replace` on what it gives.
 
-        >>> Scores.joined({"a": 0.3, "b": 1.2}, {"b": 1, "a": 0}, adjacency="add-remove").bit.tolist()
+        >>> scores, bits = {"a": 0.3, "b": 1.2}, {"b": 1, "a": 0}
+        >>> Scores.joined(scores, bits, adjacency="add-remove", models="independent").bit.tolist()
         [0, 1]
         """
         score, bit = _by_id("scores", scores), _by_id("bits", bits)
@@ -157,10 +167,9 @@ class Scores:
                     f"{name} must have every id of {of}, but {len(missing)} of {len(one)} are missing, the first is "
                     f"{missing[0]!r}. Give both sides the same ids."
                 )
-        n = len(score)
-        in_order = _bits([bit[key] for key in score])
-        values = np.array(list(score.values()))
-        return cls(np.arange(n), np.zeros(n, np.int64), in_order, values, adjacency, _texts("ids", list(score)))
+        rows, in_order = _numbered("joined", len(score), models), _bits([bit[key] for key in score])
+        values, ids = np.array(list(score.values())), _texts("ids", list(score))
+        return cls(*rows, in_order, values, adjacency, ids, taken_as=models)
 
     @cached_property
     def by_model(self) -> Ints:
@@ -241,6 +250,17 @@ class Scores:
 
     def __repr__(self) -> str:
         return f"<Scores: {len(self)} rows of {len(self.models)} models, adjacency {self.adjacency}>"
+
+
+def _numbered(name: str, n: int, models: Models | None) -> tuple[Ints, Ints]:
+    """Model and pair of each row."""
+    if models is None:
+        raise InvalidInput(
+            f"Scores.{name} does not know which scores share a model. If each has a model of its own, pass "
+            'models="independent". If all are guesses about one model, pass models="one".'
+        )
+    none = np.zeros(n, np.int64)
+    return (np.arange(n), none) if checked_models(models) == "independent" else (none, np.arange(n))
 
 
 def _bits(value: ArrayLike) -> Ints:

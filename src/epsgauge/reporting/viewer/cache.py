@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import epsgauge
 from epsgauge.auditing.audit import Audit
+from epsgauge.auditing.bound import Bound
 from epsgauge.auditing.verdict import Ruling
 from epsgauge.data.cached import folder as users_folder
 from epsgauge.errors import InvalidInput
@@ -47,16 +48,26 @@ class Facts(_Kept):
     claimed: float | None = None  # as the plan states it
 
 
+class KnownBound(_Kept):
+    """A bound of a verdict, with its condition."""
+
+    value: float = Field(ge=0)
+    promise: Kind
+    short_scope: str
+    sentence: str
+
+    @classmethod
+    def of(cls, bound: Bound) -> KnownBound:
+        return cls(value=bound.value, promise=bound.promise, short_scope=bound.short_scope, sentence=str(bound))
+
+
 class Known(_Kept):
     """A verdict in a line: what a list shows, and a page until the whole audit is there."""
 
     kind: Ruling
-    bound: float = Field(ge=0)
-    promise: Kind
-    label: str
-    level: float = Field(gt=0, lt=1)
-    delta: float = Field(ge=0, le=1)
+    bounds: tuple[KnownBound, ...] = Field(min_length=1, max_length=2)
     claimed: float | None
+    claimed_text: str
     adjacency: str
     sentence: str
     n_judged: int = Field(ge=0)
@@ -66,12 +77,9 @@ class Known(_Kept):
         found = audit.verdict
         return cls(
             kind=found.kind,
-            bound=found.bound,
-            promise=found.promise,
-            label=found.label,
-            level=found.level,
-            delta=found.delta,
+            bounds=tuple(map(KnownBound.of, found.bounds)),
             claimed=None if audit.claim is None else audit.claim.eps,
+            claimed_text="" if audit.claim is None else audit.claim.eps_text,
             adjacency=audit.adjacency,
             sentence=f"{found.head} {found.finding}",
             n_judged=audit.judged.n_models,

@@ -9,17 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from epsgauge.auditing.audit import Audit
-from epsgauge.auditing.reading import Bound, Reading
+from epsgauge.auditing.bound import Bound, bound_by
+from epsgauge.auditing.reading import Reading
 from epsgauge.errors import InvalidInput
 from epsgauge.figures.subject import PENDING
 from epsgauge.methods.counted import Counted
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Lost
 from epsgauge.methods.method import Method
-from epsgauge.methods.rows import MethodRow, row_of
+from epsgauge.methods.rows import MethodRow, Place, row_of
 from epsgauge.methods.table import METHODS
 from epsgauge.reporting.viewer.audits import Declared
-from epsgauge.settings import changed
+from epsgauge.settings import AuditSettings, changed
 from epsgauge.stats.posterior import estimate
 
 EXPLORED = Lost("moved by hand after results were seen", rule=True)
@@ -62,9 +63,8 @@ class Explored:
     moved: Moved
     pending: bool
 
-    @property
-    def has_bound(self) -> bool:
-        return self.reading.bound.value is not None
+    label: str = ""  # of the method that the bound is by
+    delta: float = 0.0  # of the bound
 
 
 def quick(declared: Declared, moved: Moved) -> Explored:
@@ -81,7 +81,7 @@ def _explored(declared: Declared, moved: Moved, *, late: bool) -> Explored:
     """The same rows and the same choice of guesses as declared, at another place."""
     base = declared.audit
     if not moved:
-        return Explored(base, moved, pending=False)
+        return Explored(base, moved, False, base.verdict.decided_by.label, base.verdict.delta)
     evidence = base.evidence
     if moved.percentile is not None:
         evidence = evidence.at(threshold_at(declared, moved.percentile))
@@ -95,47 +95,46 @@ def _explored(declared: Declared, moved: Moved, *, late: bool) -> Explored:
         form = each.form(evidence, by_mu=settings.by_mu)
         found = None
         if late or _is_quick(each):
-            found = row_of(each, evidence, facts, delta=settings.delta, level=settings.level, by_mu=settings.by_mu)
+            at = Place(settings.delta, settings.level)
+            found = row_of(each, evidence, facts, bounds=at, intervals=at, by_mu=settings.by_mu)
         rows.append(
-            found or _pending(form, evidence, several=facts.pairs_per_model > 1)
+            found or _pending(form, evidence, settings, several=facts.pairs_per_model > 1)
         )  # no picture grows when the last ones come
-    bound = _bound(declared, moved, evidence, method, late=late)
-    claim = base.claim if base.claim is not None and base.claim.delta == bound.delta else None
+    delta = base.verdict.delta if moved.delta is None else moved.delta
+    claim = base.claim if base.claim is not None and base.claim.delta == delta else None
     reading = Reading(
         settings=settings,
         evidence=evidence,
         facts=facts,
         posterior=estimate(evidence.tally, delta=settings.delta),
         rows=tuple(rows),
-        bound=bound,
+        bounds=_bounds(base, moved, evidence, method, delta, late=late),
         claim=claim,
         adversary=base.adversary,
         run=base.run,
         attack=base.attack,
         signals=base.signals,
     )
-    return Explored(reading, moved, pending=not late)
+    return Explored(reading, moved, not late, method.form(evidence, by_mu=settings.by_mu).label, delta)
 
 
-def _bound(declared: Declared, moved: Moved, evidence: Evidence, method: Method, *, late: bool) -> Bound:
+def _bounds(
+    base: Audit, moved: Moved, evidence: Evidence, method: Method, delta: float, *, late: bool
+) -> tuple[Bound, ...]:
     """At the δ of the declared verdict until that is moved; the level of the intervals leaves it as it is."""
-    base = declared.audit
-    level, delta = base.settings.verdict_level, base.bound.delta if moved.delta is None else moved.delta
-    form, value = method.form(evidence, by_mu=base.settings.by_mu), None
     if moved.delta is None and moved.percentile is None and method is base.judge:
-        value = base.bound.value
-    elif late or _is_quick(method):
-        value = form.lower_bound(evidence, delta=delta, level=level)
-    counts, tally = form.counts(evidence, several=base.pairs_per_model > 1), form.rests_on(evidence).tally
-    noise = None if value is None else form.noise(evidence, level=level)
-    return Bound(value, form.name, form.label, level, delta, "estimate", None, tally, counts, noise)
+        return (replace(base.verdict.decided_by, promise="estimate"),)
+    if not (late or _is_quick(method)):
+        return ()
+    form, several = method.form(evidence, by_mu=base.settings.by_mu), base.pairs_per_model > 1
+    return (bound_by(form, evidence, "estimate", delta=delta, level=base.verdict.level, several=several),)
 
 
 def _is_quick(method: Method) -> bool:
     return isinstance(method, Counted) and method.quick
 
 
-def _pending(method: Method, evidence: Evidence, *, several: bool) -> MethodRow:
+def _pending(method: Method, evidence: Evidence, settings: AuditSettings, *, several: bool) -> MethodRow:
     """A place for a row: it says what the row will rest on."""
     return MethodRow(
         method=method.name,
@@ -143,6 +142,9 @@ def _pending(method: Method, evidence: Evidence, *, several: bool) -> MethodRow:
         meaning=method.meaning,
         promise="estimate",
         assumptions=method.assumptions,
+        level=settings.level,
+        delta=settings.delta,
+        condition=method.condition(evidence),
         low=0.0,
         high=math.inf,
         tally=method.rests_on(evidence).tally,

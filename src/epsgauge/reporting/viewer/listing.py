@@ -9,6 +9,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from epsgauge.auditing.verdict import Ruling
+from epsgauge.numbers import exactly
 from epsgauge.reporting.viewer.cache import Known
 from epsgauge.reporting.viewer.standing import Standing
 
@@ -39,6 +40,12 @@ class Row:
         return None if self.standing is None else self.standing.facts.claimed
 
     @property
+    def claimed_text(self) -> str:
+        if self.verdict is not None:
+            return self.verdict.claimed_text
+        return "" if self.claimed is None else exactly(self.claimed)
+
+    @property
     def tags(self) -> tuple[str, ...]:
         return () if self.standing is None else self.standing.facts.tags
 
@@ -66,7 +73,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Row], Any], bool]] = {
     "models": ("Models", _of_standing(lambda s: s.n_models), True),
     "attack": ("Attack", _of_standing(lambda s: s.facts.attack), False),
     "verdict": ("Verdict", lambda row: None if row.verdict is None else RULINGS.index(row.verdict.kind), False),
-    "bound": ("ε at least", lambda row: None if row.verdict is None else row.verdict.bound, True),
+    "bound": ("ε at least", lambda row: None if row.verdict is None else row.verdict.bounds[0].value, True),
     "claim": ("Claimed ε", lambda row: row.claimed, True),
 }
 NUMBERS = ("models", "bound", "claim")

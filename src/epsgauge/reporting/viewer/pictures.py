@@ -45,7 +45,7 @@ class Pictures:
             "threshold": (found.reading.judged.threshold, subject.by_hand),
             "delta": (found.reading.settings.delta, bool(found.moved)),
             "level": subject.level,
-            "bound": (found.reading.bound.method, found.pending),
+            "bound": (found.label, found.pending),
         }
         drawn = {
             chart.name: self._drawn((declared.key, chart.name, *(at[name] for name in chart.follows)), chart, subject)

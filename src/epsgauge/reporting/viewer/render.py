@@ -7,7 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from epsgauge.numbers import duration, interval_text, likely, percent, short
+from epsgauge.numbers import at_least, duration, interval_text, likely, percent, short
+from epsgauge.reporting import layout
 from epsgauge.reporting.html import shown
 
 
@@ -23,11 +24,13 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "short": lambda value: short(float(value)),
+        "at_least": at_least,
         "interval": lambda row: interval_text(float(row.low), float(row.high)),
         "likely": lambda value: likely(float(value)),
         "duration": duration,
         "percent": percent,
         "sentence": sentence,
+        "counted": layout.counted,
         "count": lambda n, word: f"{int(n):,} {word}{'' if int(n) == 1 else 's'}",
     }
     return environment

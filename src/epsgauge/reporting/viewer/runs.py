@@ -25,6 +25,8 @@ class Folder:
 
     def __init__(self, root: str | os.PathLike[str], cache: Cache | None = None) -> None:
         path = Path(root)
+        if path.is_file():
+            raise InvalidInput(f"a folder of runs is needed, but {path} is a file. Name the folder that runs are in.")
         if not path.is_dir():
             raise InvalidInput(f"there is no folder {path}. `epsgauge demo --out {path}` makes one with five runs.")
         self.root = path.resolve()

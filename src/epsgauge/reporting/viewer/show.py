@@ -105,7 +105,6 @@ class Show:
             finished=self.folder.standing(run_id).finished,
             drawn=self.pictures.verdict(declared),
             warnings=warnings,
-            method=found.verdict,
             run_id=run_id,
             downloads=OFFERED,
         )
@@ -153,7 +152,7 @@ class Show:
             "delta": f"{shown.settings.delta:g}",
             "level": percent(shown.settings.level),
             "percentile": _rule_text(declared, shown.judged.threshold),
-            "method": shown.bound.label,
+            "method": found.label,
         }
         said = page(
             "explored.html.j2",
@@ -229,7 +228,7 @@ class _Unjudged(InvalidInput):
 def _controls(declared: Declared) -> dict[str, Any]:
     """Where the sliders stand until they are moved, and how far they go."""
     settings, threshold = declared.audit.settings, declared.audit.judged.threshold
-    method, power = declared.audit.verdict.method, explore.power_shown(settings.delta)
+    method, power = declared.audit.judge.name, explore.power_shown(settings.delta)
     percentile = explore.percentile_shown(declared, threshold)
     return {
         "log_delta": (min(-12.0, math.floor(power)), max(-1.0, power), 0.1, power),

@@ -136,7 +136,7 @@ def in_out(ins: Any, outs: Any, names: tuple[str, str]) -> dict[str, Any]:
     """Scores of members and of others as columns, both in their order, mixed as evenly as can be."""
     from epsgauge.scores.table import Scores
 
-    table = Scores.from_in_out(flat(ins, names[0]), flat(outs, names[1]), adjacency="add-remove")
+    table = Scores.from_in_out(flat(ins, names[0]), flat(outs, names[1]), adjacency="add-remove", models="independent")
     return {"bit": table.bit, "score": table.score}
 
 

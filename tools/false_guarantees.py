@@ -1,0 +1,118 @@
+"""Counts guaranteed violations of claims that hold, in cases that only look like leaks.
+
+`python tools/false_guarantees.py` prints one line per case. Each count should be 0, but for independent rows, where the
+level allows some.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import epsgauge as eg
+from epsgauge.bounds.surest import surest_lower_bound
+
+LEVEL = 0.95
+
+
+def repeated(times, seed):
+    """150 rows that leak nothing, each entered so many times as a model of its own."""
+    claim = {"claimed_eps": 0.01, "claimed_delta": 1e-5, "claimed_adjacency": "add-remove"}
+    found = eg.audit(rows(seed, times), delta=1e-5, verdict_level=LEVEL, direction="kept", **claim)
+    return found.verdict.kind == "violation"
+
+
+def rows(seed, times):
+    rng = np.random.default_rng(seed)
+    bit, score = (np.tile(column, times) for column in (rng.integers(0, 2, 150), rng.normal(size=150)))
+    n = 150 * times
+    return eg.Scores(np.arange(n), np.zeros(n, np.int64), bit, score, "add-remove", bits="coins")
+
+
+def row_orders(seed):
+    """The best of 150 orders of rows with few values, without any leak."""
+    rng = np.random.default_rng(seed)
+    bit, score = rng.integers(0, 2, 150), rng.normal(size=150).round(0)
+    orders = (rng.permutation(150) for _ in range(150))
+    return max(surest_lower_bound(score[o], bit[o], delta=1e-5, level=LEVEL).low for o in orders) > 0
+
+
+def by_group(folder, seed):
+    """Gradient canaries where groups are clipped to 0.05 and 1: DP-SGD(0.2, 1.5, 16) for every record."""
+    privacy = eg.DPSGD(0.2, 1.5, 16)
+    path = Path(folder) / f"{seed}.csv"
+    coins = eg.coins(path, canaries=600, kind="gradient", parameters=1000, privacy=privacy, seed=seed)
+    rng, watch = np.random.default_rng(seed), coins.watch()
+    deviation = 1.5 * 2**0.5 * np.repeat([0.05, 1.0], [900, 100])
+    for step in range(privacy.steps):
+        watch(step, rng.normal(size=1000) * deviation, max_grad_norm=1.0)
+    scores = dict(zip(coins.ids, watch.channels()["llr"].tolist(), strict=True))
+    return eg.audit(coins.scores(scores), direction="kept").verdict.kind == "violation"
+
+
+def remembers(seed):
+    """Laplace noise with ε = 1 that is drawn once for each data set."""
+    rng = np.random.default_rng(seed)
+
+    @functools.lru_cache
+    def memoised(data):
+        return data + rng.laplace()
+
+    return refuted(memoised, seed)
+
+
+def follows(seed):
+    """Noise that follows the noise before: AR(1) with 0.99."""
+    rng, last = np.random.default_rng(seed), [0.0]
+
+    def autoregressive(data):
+        last[0] = 0.99 * last[0] + (1 - 0.99**2) ** 0.5 * rng.laplace()
+        return data + last[0]
+
+    return refuted(autoregressive, seed)
+
+
+def refuted(mechanism, seed):
+    game = eg.MechanismGame(mechanism, 0, 1, n_samples=1000, seed=seed, regions=("events", "linear"))
+    return eg.audit(game, claimed_eps=1.0, verdict_level=LEVEL).verdict.kind == "violation"
+
+
+def outcomes(seed):
+    """Groups cut by whether the guess was right; refused is no violation."""
+    rng = np.random.default_rng(seed)
+    bit, score = rng.integers(0, 2, 300), rng.normal(size=300)
+    group = np.where((score > 0) == bit, "right", "wrong")
+    table = eg.Scores(np.arange(300), np.zeros(300, np.int64), bit, score, "add-remove", group=group, bits="coins")
+    claim = {"claimed_eps": 0.5, "claimed_delta": 1e-5, "claimed_adjacency": "add-remove"}
+    try:
+        found = eg.cohorts(table, direction="kept", delta=1e-5, verdict_level=LEVEL, **claim)
+    except eg.InvalidInput:
+        return False
+    return any(cohort.audit.verdict.kind == "violation" for cohort in found.cohorts)
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--tables", type=int, default=40, help="of each case")
+    n = asked.parse_args().tables
+    with tempfile.TemporaryDirectory() as folder:
+        cases = {
+            "independent rows": (functools.partial(repeated, 1), n),
+            "rows entered six times": (functools.partial(repeated, 6), n),
+            "best of 150 row orders": (row_orders, n // 4),
+            "clipping by group": (functools.partial(by_group, folder), n // 8),
+            "groups cut by outcome": (outcomes, n // 4),
+            "memoised mechanism": (remembers, n // 4),
+            "noise that follows": (follows, n // 4),
+        }
+        for name, (violated, of) in cases.items():
+            bad = sum(violated(seed) for seed in range(of))
+            print(f"{name:<24} {bad:>3} of {of} guaranteed violations at {100 * LEVEL:g} %", flush=True)
+
+
+if __name__ == "__main__":
+    main()
