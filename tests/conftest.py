@@ -39,6 +39,14 @@ def quick_seeds():
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_path():
+    """What plans and studies add to the path is gone with the file of tests that read them."""
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
     """No test reads or writes what the user's cache folder holds."""
