@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import shlex
+import shutil
 from contextlib import chdir
 from pathlib import Path
 
@@ -64,14 +65,16 @@ def test_the_example_with_noise_is_no_violation(tmp_path):
     scores, eps = example.train(coins, example.sentences(40), noise=1.5, epochs=2, batch=30)
     assert 0 < eps < 8
     found = eg.audit(coins.scores(dict(zip(coins.ids, scores, strict=True))), direction="kept")
-    assert found.verdict.kind in ("no objection", "cannot decide", "cannot decide")
+    assert found.verdict.kind in ("no objection", "cannot decide")
 
 
 # The study
 
 
-def test_the_page_has_what_the_scores_of_the_study_say():
+def test_the_page_has_what_the_scores_of_the_study_say(tmp_path):
+    shutil.copytree(STUDY, tmp_path, dirs_exist_ok=True)  # an audit notes next to a declaration that it was used
     results, study = json.loads((STUDY / "results.json").read_text(encoding="utf-8")), module(STUDY / "study.py")
+    study.HERE = tmp_path
     rows = results["rows"]
     for row in rows:
         rates = study.rates(row["kind"], row["noise"])
