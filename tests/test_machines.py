@@ -182,7 +182,7 @@ def test_other_data_are_still_refused_with_canaries_made_from_them(pipeline, tmp
 
 
 def kernels():
-    """The kernels of NumPy's BLAS that this machine can run, by name: it also takes those that a CPU has no words for."""
+    """The kernels of NumPy's BLAS that this machine can run, by name; OpenBLAS also loads others."""
     script = (
         "from threadpoolctl import threadpool_info as i; import numpy as n; a = n.eye(200) + 1; n.linalg.eigh(a @ a); "
         "print(*(b.get('architecture') for b in i()))"
