@@ -177,11 +177,11 @@ def test_the_small_model_alone_is_trained_three_times_probed_once_and_played(
     (tmp_path / "logged.py").write_text(LOGGED, encoding="utf-8")
     monkeypatch.setenv("TRAININGS", str(tmp_path / "log"))
     assert performed(steps(), tmp_path)[1] == 0  # so few models cannot refute anything, but the probe could have
-    done = Counter(tuple(line.split()) for line in (tmp_path / "log").read_text().splitlines())
+    done = Counter(tuple(line.split()) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines())
     watched = done.pop((train, "1", "watched"))
     assert done == {(check, "1", "model"): 3, (train, "1", "model"): 40}
     assert 0 < watched < TRAININGS  # of one probe, and not of two
-    found = json.loads((tmp_path / "privacy-audit" / "audit.json").read_text())
+    found = json.loads((tmp_path / "privacy-audit" / "audit.json").read_text(encoding="utf-8"))
     assert found["probe"]["findings"]
 
 
