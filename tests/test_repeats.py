@@ -45,12 +45,13 @@ def test_independent_rows_keep_their_guarantee(kind):
 
 @pytest.mark.parametrize("kind", ["continuous", "three digits"])
 @pytest.mark.parametrize("mean", [0.0, 1.0, 3.0])
-@pytest.mark.parametrize("times", [2, 6])
-def test_copies_are_named(kind, mean, times):
+@pytest.mark.parametrize(("times", "apart"), [(2, 1e-9), (6, 1e-9), (6, 1e-5), (6, 1e-4), (6, 1e-3)])
+def test_copies_are_named(kind, mean, times, apart):
     rng = np.random.default_rng(2)
     for _ in range(20):
-        bit, x = drawn(rng, 150, mean)
-        score = np.tile(KINDS[kind](bit, x, rng), times) + 1e-9 * rng.normal(size=150 * times)
+        bit, x = drawn(rng, 150 if mean < 3 else 600, mean)
+        score = np.tile(KINDS[kind](bit, x, rng), times)
+        score += apart * rng.normal(size=len(score))
         assert "repeat another one, score and bit" in copied(np.arange(len(score)), score, np.tile(bit, times))
 
 
@@ -75,12 +76,13 @@ def test_no_guarantee_is_left_of_rows_entered_six_times():
 @pytest.mark.parametrize("sizes", [(2, 1), (2, 2), (3, 2), (2, 2, 1, 2, 3)])
 def test_the_chance_of_turned_groups_by_enumeration(sizes):
     """Over all bits, if a higher score never makes b = 1 less likely: the tail is at most what is said."""
-    score = np.repeat(np.arange(len(sizes)) * 1.0, sizes)
-    for chances in ([0.5] * len(sizes), np.linspace(0.3, 0.9, len(sizes)), np.linspace(0.0, 1.0, len(sizes))):
-        one = np.repeat(chances, sizes)
+    n = sum(sizes)
+    score, starts = np.arange(n) * 1.0, np.cumsum((0, *sizes[:-1]))
+    of_groups = np.repeat(np.linspace(0.3, 0.9, len(sizes)), sizes)
+    for one in (np.full(n, 0.5), of_groups, np.linspace(0.3, 0.9, n), np.linspace(0.0, 1.0, n)):
         said, mass = [], []
-        for bits in product((0, 1), repeat=len(score)):
-            said.append(Groups(score, np.array(bits)).turned())
+        for bits in product((0, 1), repeat=n):
+            said.append(Groups(score, np.array(bits), starts).turned())
             mass.append(np.where(bits, one, 1 - one).prod())
         said, mass = np.array(said), np.array(mass)
         assert all(mass[said <= p].sum() <= p + 1e-12 for p in said)

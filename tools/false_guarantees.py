@@ -19,17 +19,18 @@ from epsgauge.bounds.surest import surest_lower_bound
 LEVEL = 0.95
 
 
-def repeated(times, seed):
-    """150 rows that leak nothing, each entered so many times as a model of its own."""
+def repeated(times, apart, seed):
+    """150 rows that leak nothing, each entered so many times as a model of its own, with noise in the scores."""
     claim = {"claimed_eps": 0.01, "claimed_delta": 1e-5, "claimed_adjacency": "add-remove"}
-    found = eg.audit(rows(seed, times), delta=1e-5, verdict_level=LEVEL, direction="kept", **claim)
+    found = eg.audit(rows(seed, times, apart), delta=1e-5, verdict_level=LEVEL, direction="kept", **claim)
     return found.verdict.kind == "violation"
 
 
-def rows(seed, times):
+def rows(seed, times, apart):
     rng = np.random.default_rng(seed)
     bit, score = (np.tile(column, times) for column in (rng.integers(0, 2, 150), rng.normal(size=150)))
     n = 150 * times
+    score = score + apart * rng.normal(size=n)
     return eg.Scores(np.arange(n), np.zeros(n, np.int64), bit, score, "add-remove", bits="coins")
 
 
@@ -101,8 +102,9 @@ def main() -> None:
     n = asked.parse_args().tables
     with tempfile.TemporaryDirectory() as folder:
         cases = {
-            "independent rows": (functools.partial(repeated, 1), n),
-            "rows entered six times": (functools.partial(repeated, 6), n),
+            "independent rows": (functools.partial(repeated, 1, 0.0), n),
+            "rows entered six times": (functools.partial(repeated, 6, 0.0), n),
+            "six times, 0.001 apart": (functools.partial(repeated, 6, 1e-3), n),
             "best of 150 row orders": (row_orders, n // 4),
             "clipping by group": (functools.partial(by_group, folder), n // 8),
             "groups cut by outcome": (outcomes, n // 4),

@@ -7,8 +7,10 @@ import numpy as np
 from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
-UNLIKELY = 5e-5  # of either test here: independent rows are doubted in one table of ten thousand at most
+UNLIKELY = 1e-4  # independent rows are doubted in one table of ten thousand at most
 NEAR = 1e-6  # scores that are closer, in units of their spread, count as equal
+NEARER = (0.1, 0.25, 0.5, 2 / 3, 0.75, 5 / 6, 0.9, 0.95)  # parts of the gaps between scores that count as none
+BLOCKS = (2, 3, 4, 6, 8, 12)  # rows that follow one another, whatever the gaps between them
 LEAST = 0.01  # two groups of equal scores count for no less, however large they are
 RATES = np.linspace(0.05, 8.0, 160)  # at any of them Chernoff's bound holds
 
@@ -22,27 +24,42 @@ def copied(model: Ints, score: Floats, bit: Ints) -> str | None:
     if len(score) < 2:
         return None
     order = np.argsort(score, kind="stable")
-    groups = Groups(score[order], bit[order])
-    if min(groups.turned(), groups.alike(len(np.unique(model)) == len(model))) >= UNLIKELY:
+    groups = [Groups(score[order], bit[order], starts) for starts in _groupings(score[order])]
+    chances = [*(each.turned() for each in groups), groups[0].alike(len(np.unique(model)) == len(model))]
+    if min(chances) * len(chances) >= UNLIKELY:
         return None
-    at = int(np.argmax(groups.repeats))
-    one, other = order[groups.starts[at] : groups.starts[at] + 2]
+    found = groups[int(np.argmin(chances)) % len(groups)]
+    at = int(np.argmax(found.repeats))
+    one, other = order[found.starts[at] : found.starts[at] + 2]
     where = f"rows {one} and {other}" if model[one] == model[other] else f"models {model[one]} and {model[other]}"
     return (
-        f"it needs rows that are independent, but {int((groups.sizes[groups.repeats] - 1).sum())} of {len(score)} "
-        f"repeat another one, score and bit, far more often than chance allows: {where} have the score "
-        f"{score[one]:.6g} and the bit {bit[one]}. Enter each model once"
+        f"it needs rows that are independent, but {int((found.sizes[found.repeats] - 1).sum())} of {len(score)} "
+        f"repeat another one, score and bit, far more often than chance allows: {where} have the scores "
+        f"{score[one]:.6g} and {score[other]:.6g} and the bit {bit[one]}. Enter each model once"
     )
 
 
-class Groups:
-    """Rows with equal scores, which ascend."""
+def _groupings(score: Floats) -> list[Ints]:
+    """Where groups of near scores start, of scores that ascend: first of equal ones, then of ever wider ones.
 
-    def __init__(self, score: Floats, bit: Ints) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = np.nan_to_num(np.subtract(*np.quantile(score, (0.95, 0.05))))
-            new = np.diff(score, prepend=-np.inf) > NEAR * spread
-        self.starts: Ints = np.flatnonzero(new)
+    By scores alone, so that each grouping is as good a test as any. Equal scores are never in two groups.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        gaps = np.diff(score, prepend=-np.inf)
+        spread = np.nan_to_num(np.subtract(*np.quantile(score, (0.95, 0.05))))
+        equal = np.flatnonzero(gaps > NEAR * spread)
+        widths = np.quantile(gaps[1:], NEARER, method="lower")
+    by_gap = [np.flatnonzero(gaps > width) for width in widths if width > NEAR * spread]
+    blocks = (np.arange(0, len(score), size) for size in BLOCKS)
+    by_number = [np.unique(equal[np.searchsorted(equal, block, side="right") - 1]) for block in blocks]
+    return [equal, *by_gap, *by_number]
+
+
+class Groups:
+    """Rows with near scores, which ascend; each group from one of `starts` to the next."""
+
+    def __init__(self, score: Floats, bit: Ints, starts: Ints) -> None:
+        self.starts = starts
         self.sizes: Ints = np.diff(self.starts, append=len(score))
         self.ones: Ints = np.add.reduceat(bit, self.starts)
         self.score = score[self.starts]
