@@ -1,7 +1,7 @@
 """Whether the default judge is the best of the guaranteed bounds for any training, by N, δ and pairs per model.
 
     python benchmarks/who_judges.py          # μ = 2, some rows: about two minutes
-    python benchmarks/who_judges.py --full   # all rows, μ = 1 and 2, more draws
+    python benchmarks/who_judges.py --full   # all rows, μ = 1, 2 and 4, more draws
 
 Scores are N(μ b, 1) with fair bits, N of them over N/m models; means of one-sided 95 % bounds. A sixth of the models,
 or of the pairs of one model, chooses the rule of the bounds that need one. The last column is the default over the
@@ -24,8 +24,9 @@ from epsgauge.scores.table import Scores
 
 LEVEL = 0.95
 OTHERS = ("exact", "pooled", "simultaneous", "clopper-pearson")
+SMALL = 20_000  # guesses, at least so many in all tables of a row
 FEWEST = 20  # models, below which bounds of one pair per model show nothing
-ALL = (500, 2_000, 10_000, 100_000), (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2), (1.0, 2.0)
+ALL = (500, 2_000, 10_000, 100_000), (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2), (1.0, 2.0, 4.0)
 SOME = (500, 6_000, 100_000), (1e-7, 1e-5, 1e-4, 1e-3, 1e-2), (2.0,)
 
 
@@ -44,9 +45,9 @@ def bound(name: str, evidence: Evidence, delta: float) -> float:
     return method.lower_bound(evidence, delta=delta, level=LEVEL)
 
 
-def row(n: int, m: int, delta: float, mu: float, draws: int) -> tuple[str, float]:
+def row(n: int, m: int, delta: float, mu: float, seeds: range) -> tuple[str, float]:
     default = default_method(Asked("split-pairs" if m == n else "split", m, by_mu=False)).name
-    tables = [drawn(n, m, mu, seed, delta) for seed in range(draws)]
+    tables = [drawn(n, m, mu, seed, delta) for seed in seeds]
     means = {name: float(np.mean([bound(name, each, delta) for each in tables])) for name in (default, *OTHERS)}
     best = max(means[name] for name in OTHERS)
     share = means[default] / best if best > 0 else np.inf
@@ -59,17 +60,19 @@ def row(n: int, m: int, delta: float, mu: float, draws: int) -> tuple[str, float
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="all rows")
-    parser.add_argument("--draws", type=int, help="tables of each row")
+    parser.add_argument("--draws", type=int, help="tables of each row; more where tables are small")
+    parser.add_argument("--mu", type=float, nargs="+", help="how far the scores are apart")
+    parser.add_argument("--seed", type=int, default=0, help="of the first table")
     chosen = parser.parse_args(arguments)
     numbers, deltas, mus = ALL if chosen.full else SOME
-    draws = chosen.draws or (10 if chosen.full else 3)
+    draws, mus = chosen.draws or (10 if chosen.full else 3), chosen.mu or mus
     print(f"| N | δ | models | μ | default | {' | '.join(OTHERS)} | default / best |\n|{'---|' * 10}")
     lowest = np.inf
     for mu in mus:
         for of in (1, 20, None):
             for n in numbers:
                 for delta in deltas:
-                    said, share = row(n, of or n, delta, mu, draws)
+                    said, share = row(n, of or n, delta, mu, range(chosen.seed, chosen.seed + max(draws, SMALL // n)))
                     lowest = min(lowest, share)
                     print(said, flush=True)
     print(f"lowest: {lowest:.2f}")

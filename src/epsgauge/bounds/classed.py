@@ -15,7 +15,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from epsgauge.bounds.shapes import EDGES, beforehand, classes, of_both_sides, of_one_side, places
+from epsgauge.bounds.shapes import EDGES, HIGHEST, LOWEST, beforehand, classes, of_both_sides, of_one_side, places
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are left out
@@ -23,6 +24,8 @@ UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are
 FEWEST, ROOT = 20, 1.5
 HEDGE = 0.05  # the weight of what was likely before any class was read
 T = TypeVar("T", float, Floats)
+
+_BETWEEN = special.expit(np.array([LOWEST, HIGHEST]))  # no guess of a shape is surer
 
 UP, DOWN, BOTH = slice(0, len(EDGES)), slice(len(EDGES), 2 * len(EDGES)), slice(0, 2 * len(EDGES))
 
@@ -112,15 +115,24 @@ class Classed:
         """
         if not k:
             return self
-        n, wrong = self.n.copy(), self.wrong.copy()
+        left = self.n.copy()
         for side in (UP, DOWN):
-            aside, over = k, 0
-            for j in range(side.stop - 1, side.start - 1, -1):
-                taken = min(int(n[j]), aside)
-                n[j], aside, over = n[j] - taken, aside - taken, over + int(wrong[j])
-                wrong[j] = min(over, int(n[j]))
-                over -= int(wrong[j])
-        return replace(self, n=n, wrong=wrong)
+            outwards = np.cumsum(self.n[side][::-1])[::-1]  # guesses of each class and those beyond it
+            left[side] -= np.clip(k - (outwards - self.n[side]), 0, self.n[side])
+        wrong = _kept(self.wrong, left)
+        together, up, down = (self._thinned(prior, left) for prior in (self.together, *self.each))
+        return replace(self, n=left, wrong=wrong.astype(np.int64), together=together, each=(up, down))
+
+    def _thinned(self, prior: Prior, left: Ints) -> Prior:
+        """Shapes of what is left: as many wrong guesses as before, among fewer."""
+        n, fewer = self.n[prior.columns], left[prior.columns]
+        wrong = _kept((1.0 - prior.right) * n, fewer)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right = np.where((fewer > 0) & (fewer < n), 1.0 - wrong / fewer, prior.right)
+        sides = np.clip(right, *_BETWEEN).reshape(len(right), -1, len(EDGES))
+        for shape, number in zip(np.moveaxis(sides, 1, 0), fewer.reshape(-1, len(EDGES)), strict=True):
+            _in_order(shape, number)
+        return replace(prior, right=sides.reshape(right.shape))
 
     @cached_property
     def stages(self) -> Sequence[tuple[float, Classed]]:
@@ -152,6 +164,28 @@ class Classed:
     def judged_at(self, chance: float) -> int:
         """The stage from which guesses are judged, if classes are read whose guesses are right with less than this."""
         return next(i for i, (least, _) in enumerate(self.stages) if least >= chance)
+
+
+def _kept(wrong: Floats | Ints, n: Ints) -> Floats:
+    """So many wrong guesses in classes that have become smaller, those of one side after another along the last axis."""
+    out = np.array(wrong, np.float64)
+    for start in range(0, len(n), len(EDGES)):
+        over: Floats = np.zeros(out.shape[:-1])
+        for j in range(start + len(EDGES) - 1, start - 1, -1):
+            all_wrong = out[..., j] + over
+            out[..., j] = np.minimum(all_wrong, n[j])
+            over = all_wrong - out[..., j]
+    return out
+
+
+def _in_order(right: Floats, n: Ints) -> None:
+    """Let no class of a side be surer than those outwards: the last that has guesses shares with those inwards."""
+    if n.any():
+        last = int(np.flatnonzero(n)[-1])
+        inwards = slice(last, None, -1)
+        share = np.cumsum((right * n)[:, inwards], axis=1) / np.cumsum(n[inwards])
+        right[:, last] = share.max(axis=1)
+        right[:] = np.minimum.accumulate(right[:, ::-1], axis=1)[:, ::-1]
 
 
 def _mixed(now: T, before: T) -> T:

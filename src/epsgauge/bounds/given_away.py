@@ -1,14 +1,11 @@
-"""What it costs that an (ε, δ)-DP mechanism may give guesses of fair bits away, each bit with a probability of δ; and
-which guesses to judge by, so that it costs little.
+"""What it costs that an (ε, δ)-DP mechanism may give guesses of fair bits away, each bit with a probability of δ.
 
 A guess that is not given away is right with at most q = e^ε/(1 + e^ε). docs/guarantees.md has the proofs.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -20,30 +17,6 @@ FIRST, GROWTH = np.arange(33.0), np.geomspace(1.05, 1e6, 256)  # numbers that ar
 DEVIATIONS = np.linspace(-1.0, 9.0, 61)  # and so far from the mean, in standard deviations
 ROUNDING = 1e-9
 LOST = 1e-10  # of two tails, which their difference may be wrong by
-
-
-# "weigh": all guesses are weighed. "count": the surest are counted. "first": those about the first pair of each model
-# are weighed, and models are independent.
-Way = Literal["weigh", "count", "first"]
-
-CROWDED = 30.0  # N δ/α, above which weights gain less than a count whose price is tight
-ROOTS, MORE = 4.0, 1.75  # so many times √N and N δ/α guesses are counted
-FAR = 350.0  # about so many models make first pairs worth more than guesses that are counted
-
-
-def surest_that_count(n_bits: int, *, delta: float, level: float) -> int:
-    """How many of the surest guesses to count."""
-    return min(n_bits, math.ceil(ROOTS * math.sqrt(n_bits) + MORE * n_bits * delta / (1.0 - level)))
-
-
-def way(n_bits: int, n_models: int, *, delta: float, level: float) -> Way:
-    """Which guesses about so many bits of so many models may be expected to show most; known before any score is."""
-    if n_models == n_bits:
-        return "first"
-    if n_bits * delta <= CROWDED * (1.0 - level):
-        return "weigh"
-    share = MORE * delta / (1.0 - level)  # of all guesses are counted; if these are many, most are hardly sure
-    return "count" if share < 1 and n_models * share <= FAR * (1.0 - share) ** 2 else "first"
 
 
 @dataclass(frozen=True)

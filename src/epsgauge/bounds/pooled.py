@@ -69,6 +69,14 @@ def pooled_bound(guesses: Guesses, *, delta: float, level: float, term: Term = "
     return PooledBound(with_delta, without, guesses, d, level, term)
 
 
+def refuted_at(guesses: Guesses, eps: float, *, delta: float, level: float) -> bool:
+    """Whether (ε, δ)-DP is refuted, one-sided at `level`, with rounding included."""
+    if 2 * guesses.n_right <= guesses.n_guesses:
+        return False
+    left = guesses.level(level)
+    return p_value(guesses, eps=eps, delta=delta, level=left) <= _limit(guesses, 1.0 - left)
+
+
 def p_value(guesses: Guesses, *, eps: float, delta: float, level: float, term: Term = "tight") -> float:
     """At most so likely are so many right guesses under (eps, delta)-DP; for a random number of guesses, at `level`.
 
@@ -148,7 +156,7 @@ def _largest_refuted(p: Callable[[float], float], guesses: Guesses, alpha: float
     """
     if 2 * guesses.n_right <= guesses.n_guesses:
         return 0.0
-    limit = alpha / (1.0 + ROUNDING + UNIT * guesses.n_guesses)
+    limit = _limit(guesses, alpha)
     if p(0.0) > limit:
         return 0.0
     low, high = 0.0, 1.0
@@ -157,3 +165,7 @@ def _largest_refuted(p: Callable[[float], float], guesses: Guesses, alpha: float
     while low < (middle := 0.5 * (low + high)) < high and high - low > 1e-10:
         low, high = (middle, high) if p(middle) <= limit else (low, middle)
     return low
+
+
+def _limit(guesses: Guesses, alpha: float) -> float:
+    return alpha / (1.0 + ROUNDING + UNIT * guesses.n_guesses)

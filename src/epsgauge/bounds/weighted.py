@@ -8,7 +8,7 @@ mechanism are dominated by independent coins, so that its law is known (docs/gua
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import count, takewhile
@@ -36,17 +36,26 @@ STREAM = 0x3E161  # of the draws here
 def weighted_lower_bound(
     guesses: Classed, *, n_bits: int, delta: float, level: float, independent: bool = False
 ) -> float:
-    """The largest ε of the grid such that it and all from the first one on are refuted; 0 where there is none.
+    """The largest ε that all guesses refute if they are weighed.
 
     `n_bits` counts every fair bit of the game, guessed or not. `independent`: each has a model of its own, and models
     are independent of each other; then fewer guesses can have been given away.
     """
     d, alpha = checks.one("delta", checks.delta(delta)), 1.0 - checks.level(level)
     game = Game(n_bits, d, alpha, independent)
-    first = _first(game)
+    return last_refuted(lambda points: refuted(guesses, points, game), game.may_refute)
+
+
+def last_refuted(tested: Callable[[Floats], Iterator[bool]], may_be: Callable[[float], bool]) -> float:
+    """The largest ε of the grid such that it and all from the first one on are refuted; 0 where there is none.
+
+    The first one is that which `may_be`, whatever the outputs. That is known before any output is, and who is refuted
+    there is refuted at all smaller ε.
+    """
+    first = next(i for i in count() if may_be((i + 1.0) * STEP))
     for start in count(first, POINTS):
         points: Floats = STEP * np.arange(start + 1.0, start + POINTS + 1.0)
-        n = sum(1 for _ in takewhile(bool, refuted(guesses, points, game)))
+        n = sum(1 for _ in takewhile(bool, tested(points)))
         if n < POINTS:
             break
     return (start + n) * STEP if start + n > first else 0.0
@@ -65,18 +74,9 @@ class Game:
         """Of δ, at each ε."""
         return prices(eps, n_bits=self.n_bits, delta=self.delta, alpha=self.alpha, independent=self.independent)
 
-
-def _first(game: Game) -> int:
-    """Points of the grid that are passed over: δ costs more than α there.
-
-    That is known before any output is. Who is refuted at the first point is refuted at all smaller ε.
-    """
-    for start in count(0, POINTS):
-        found = game.prices(STEP * np.arange(start + 1.0, start + POINTS + 1.0))
-        tried = [i for i, price in enumerate(found) if price.cost < game.alpha]
-        if tried:
-            return start + tried[0]
-    raise AssertionError  # the cost falls as e^−ε
+    def may_refute(self, eps: float) -> bool:
+        """Whether δ costs less than α at ε, as it does from some ε on: the cost falls as e^−ε."""
+        return self.prices(np.array([eps]))[0].cost < self.alpha
 
 
 def refuted(guesses: Classed, eps: Floats, game: Game) -> Iterator[bool]:

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from epsgauge.bounds.classed import Classed
-from epsgauge.bounds.given_away import Way, surest_that_count, way
+from epsgauge.bounds import ways
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.pooled import pooled_bound
-from epsgauge.bounds.weighted import again_at, weighted_lower_bound
+from epsgauge.bounds.weighted import again_at
 from epsgauge.methods.counting import Which, right_guesses
 from epsgauge.methods.evidence import Evidence, Tallied
 from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, MODELS_INDEPENDENT, NUMBER_FIXED
@@ -38,10 +37,7 @@ class Weighted(Method):
     instead: ClassVar[Mapping[str, str]] = {**WHEN_STOPPED, DELTA_FIXED: "clopper-pearson"}
 
     def lower_bound(self, evidence: Evidence, *, delta: float, level: float) -> float:
-        seen, how = _judged(evidence, delta, level)
-        if how == "count":
-            return pooled_bound(_counted(seen, delta, level), delta=delta, level=level).eps
-        return _weighed(seen, seen.classed, how, delta=delta, level=level)
+        return ways.lower_bound(_seen(evidence), delta=delta, level=level)
 
     def rests_on(self, evidence: Evidence) -> Tallied:
         return evidence.whole.all_pairs
@@ -54,21 +50,23 @@ class Weighted(Method):
 
     def found(self, evidence: Evidence, *, delta: float, level: float) -> Found:
         one_sided = (1 + level) / 2
-        seen, how = _judged(evidence, delta, one_sided)
+        seen, low = _seen(evidence), self.lower_bound(evidence, delta=delta, level=one_sided)
         said = "of all guesses, those from the surest scores weigh most"
+        how = seen.way(low, delta=delta, alpha=1.0 - one_sided)
         if how == "count":
-            said = f"of the {surest_that_count(seen.n_bits, delta=delta, level=one_sided)} surest guesses"
-        elif seen is not evidence.whole:
+            said = f"of the {seen.counted(low, delta=delta, alpha=1.0 - one_sided).n_guesses} surest guesses"
+        elif how == "first" and seen.n_models < seen.n_bits:
             said = "of the guesses about the first pair of each model, those from the surest scores weigh most"
-        return Found(self.lower_bound(evidence, delta=delta, level=one_sided), before=said)
+        return Found(low, before=said)
 
     def detectable(self, evidence: Evidence, *, delta: float, level: float) -> float:
         """Of guesses drawn again, those that are as telling as the 1 − POWER quantile of all such draws."""
-        seen, how = _judged(evidence, delta, level)
-        if how == "count":
-            return pooled_bound(at_power(_counted(seen, delta, level)), delta=delta, level=level).eps
-        again = again_at(seen.classed, self.lower_bound(evidence, delta=delta, level=level), 1.0 - POWER)
-        return _weighed(seen, again, how, delta=delta, level=level)
+        seen, low = _seen(evidence), self.lower_bound(evidence, delta=delta, level=level)
+        if seen.way(low, delta=delta, alpha=1.0 - level) == "count":
+            counted = seen.counted(low, delta=delta, alpha=1.0 - level)
+            return min(low, pooled_bound(at_power(counted), delta=delta, level=level).eps)
+        every, first = (again_at(each, low, 1.0 - POWER) for each in (seen.every, seen.first))
+        return ways.lower_bound(replace(seen, every=every, first=first), delta=delta, level=level)
 
     def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
         """As many as all guesses need that weigh the same: those of a perfect attack are equally sure."""
@@ -93,19 +91,7 @@ class Weighted(Method):
         return f"{count(n, 'pair')} of failed models {'is' if n == 1 else 'are'} not guessed" if n else None
 
 
-def _judged(evidence: Evidence, delta: float, level: float) -> tuple[Evidence, Way]:
-    """The rows, and what becomes of the guesses about them; decided by numbers that no score changes."""
+def _seen(evidence: Evidence) -> ways.Seen:
     whole = evidence.whole
-    how = way(whole.n_bits, len(whole.scores.models) + len(whole.failed), delta=delta, level=level)
-    return (whole.first_pairs if how == "first" else whole), how
-
-
-def _weighed(seen: Evidence, guesses: Classed, how: Way, *, delta: float, level: float) -> float:
-    return weighted_lower_bound(guesses, n_bits=seen.n_bits, delta=delta, level=level, independent=how == "first")
-
-
-def _counted(seen: Evidence, delta: float, level: float) -> Guesses:
-    """The surest guesses, from the middle of the scores on; those that failures leave out count as wrong."""
-    right = right_guesses(seen.scores, "both")
-    n = surest_that_count(seen.n_bits, delta=delta, level=level)
-    return Guesses(int(right[min(n, len(right) - 1)]), n, seen.n_bits)
+    right = right_guesses(whole.scores, "both")
+    return ways.Seen(whole.classed, whole.n_bits, whole.first_pairs.classed, whole.first_pairs.n_bits, right)
