@@ -111,26 +111,35 @@ class Fails(RandomisedResponseTrainer):
 """
 
 
+FEW = {"small": "n_models = 40"}
+FAILING = {**FEW, "old": 'use = "randomised-response"', "new": 'use = "fails:Fails"'}
+
+
 @pytest.mark.parametrize(
-    ("changes", "given", "action", "pipeline"),
+    ("steps", "changes", "given", "ended"),
     [
-        ({"claimed": 0.5}, {}, ("Judge", 1), ("audit", 1)),
-        ({"small": "n_model = 300"}, {}, ("Check", 2), ("check", 2)),
-        ({}, {"small": "True"}, ("Check", 2), None),
-        ({}, {"fail-on": "leaks"}, ("Judge", 2), None),
-        ({"small": "n_models = 2"}, {}, ("Judge", 2), ("report", 2)),  # too few to choose a rule
-        ({"old": 'use = "randomised-response"', "new": 'use = "fails:Fails"'}, {}, ("Train", 3), ("run", 3)),
-        ({"claimed": 20.0}, {}, ("Judge", 4), ("audit", 4)),
+        ("action", {"small": "n_model = 300"}, {}, ("Check", 2)),
+        ("action", {}, {"small": "True"}, ("Check", 2)),
+        ("action", FEW, {"fail-on": "leaks"}, ("Judge", 2)),
+        ("action", FAILING, {}, ("Train", 3)),
+        ("action", {**FEW, "claimed": 20.0}, {}, ("Judge", 4)),
+        ("pipeline", {"small": "n_model = 300"}, {}, ("check", 2)),
+        ("pipeline", {"claimed": 0.5}, {}, ("audit", 1)),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                ("action", {"small": "n_models = 2"}, {}, ("Judge", 2)),  # too few to choose a rule
+                ("pipeline", {"small": "n_models = 2"}, {}, ("report", 2)),
+                ("pipeline", FAILING, {}, ("run", 3)),
+                ("pipeline", {**FEW, "claimed": 20.0}, {}, ("audit", 4)),
+            )
+        ),
     ],
 )
-def test_exit_codes_come_through(tmp_path, changes, given, action, pipeline):
-    for name, steps, expected in (("a", steps_of_action(**given), action), ("p", steps_of_pipeline(), pipeline)):
-        if expected is not None:
-            folder = tmp_path / name
-            folder.mkdir()
-            (folder / "fails.py").write_text(FAILS)
-            planned(folder, **changes)
-            assert performed(steps, folder) == expected
+def test_exit_codes_come_through(tmp_path, steps, changes, given, ended):
+    (tmp_path / "fails.py").write_text(FAILS)
+    planned(tmp_path, **changes)
+    assert performed(steps_of_action(**given) if steps == "action" else steps_of_pipeline(), tmp_path) == ended
 
 
 LOGGED = """import os
@@ -168,7 +177,11 @@ trainer = { epochs = 1 }
 
 
 @pytest.mark.parametrize(
-    ("steps", "check", "train"), [(steps_of_action, "Check", "Train"), (steps_of_pipeline, "check", "run")]
+    ("steps", "check", "train"),
+    [
+        (steps_of_action, "Check", "Train"),
+        pytest.param(steps_of_pipeline, "check", "run", marks=pytest.mark.long),
+    ],
 )
 def test_the_small_model_alone_is_trained_three_times_probed_once_and_played(
     tmp_path, monkeypatch, steps, check, train
