@@ -67,8 +67,11 @@ def plain(text):
 
 def surfaces(folder, name, audit):
     """What a person or a program reads, as text with its blanks made single."""
-    run = folder / name
-    yield "terminal", " ".join(ask("audit", run).split())
+    yield "terminal", " ".join(ask("audit", folder / name).split())
+    yield from texts(audit)
+
+
+def texts(audit):
     yield "print", " ".join(str(audit).split())
     yield "notebook", plain(audit._repr_html_())
     yield "HTML", plain(written(audit, "html"))
@@ -102,6 +105,10 @@ def test_every_surface_shows_each_bound_with_its_level_and_condition(folder, aud
         shown = set(re.findall(r"ε ≥ ([\d.]+(?:e-\d+)?)", text))
         assert shown <= set(bounds), surface
         assert shown, surface
+        curve = audit.verdict.conditional_bound
+        if curve is not None and curve.value > 0 and bounds.count(at_least(curve.value)) == 1:
+            for said in re.findall(rf"≥ {re.escape(at_least(curve.value))}(?![\d]) (\S+)", text):
+                assert said == "if", surface
     page = dict(surfaces(folder, name, audit))["HTML"]
     tiles = re.findall(r"ε at least ([\d.∞]+) ((?:for any|if the)[^;]+);", page)
     assert tiles[: len(bounds)] == [(at_least(b.value), b.scope) for b in audit.verdict.bounds]
@@ -173,9 +180,12 @@ def test_a_bound_whose_condition_is_refuted_is_not_shown(tmp_path):
     assert whole.verdict.conditional_bound is not None
     assert found.verdict.conditional_bound is None
     assert found.verdict.kind == "violation"  # the game refutes the curve too
-    hidden = at_least(whole.verdict.conditional_bound.value)
-    for text in (found.verdict.sentence, plain(written(found, "html")), str(found)):
-        assert f"ε ≥ {hidden}" not in text
+    hidden, row = whole.verdict.conditional_bound, re.compile(r"Curve:? \|? ?≥|\"curve\"")
+    for name in ("print", "notebook", "HTML", "Markdown", "JSON"):
+        there, gone = (dict(texts(audit))[name] for audit in (whole, found))
+        assert row.search(there), name
+        assert not row.search(gone), name
+        assert at_least(hidden.value) not in gone, name
 
 
 # Rounding

@@ -485,7 +485,7 @@ def units_of(sampled: Sampled | None) -> Units:
 def rows_of(
     case: Case, evidence: Evidence, judges: tuple[Method, ...], bounds: Place, intervals: Place
 ) -> tuple[MethodRow, ...]:
-    """Those that such an audit calls for, and those of the verdict's methods."""
+    """Those that such an audit calls for, and those of the verdict's methods; none whose condition a probe refuted."""
     asked, facts, by_mu = case.asked, case.facts(bounds.delta), case.settings.by_mu
     names = [method.name for method in judges]
     shown = {name: method for name, method in METHODS.items() if method.called_for(asked) or name in names}
@@ -493,7 +493,7 @@ def rows_of(
         row_of(method, evidence, facts, bounds=bounds, intervals=intervals, by_mu=by_mu)
         for method in (shown | {method.name: method for method in judges}).values()
     )
-    return tuple(row for row in found if row is not None)
+    return tuple(row for row in found if row is not None and not (row.condition and case.basis.refuted))
 
 
 def _of_samples(ruled: Verdict) -> Verdict:

@@ -32,6 +32,7 @@ class Bound:
     noise: float | None  # of DP-SGD, if ε is what that is worth: so large a noise multiplier is refuted
     tally: Tally  # of the guesses that it counts
     counts: str  # which guesses these are, in words
+    short_scope: str  # when it holds, where there is little room
     of: str = "training"  # or "mechanism"
 
     @property
@@ -43,13 +44,6 @@ class Bound:
     def scope(self) -> str:
         """When it holds, in words."""
         return f"for any {self.of}" if self.condition is None else f"if {self.condition}"
-
-    @property
-    def short_scope(self) -> str:
-        """The same where there is little room."""
-        if self.condition is None:
-            return f"any {self.of}"
-        return "if DP-SGD" if self.noise is not None else "if Gaussian DP"
 
     @property
     def how(self) -> str:
@@ -110,5 +104,6 @@ def bound_by(
         method.noise(evidence, level=level),
         method.rests_on(evidence).tally,
         method.counts(evidence, several=several),
+        f"any {of}" if condition is None else method.short_condition,
         of,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from epsgauge.errors import InvalidInput
 from epsgauge.methods.intervals import Intervals, intervals_of
 from epsgauge.methods.table import POSTERIOR
-from epsgauge.numbers import at_least, span
+from epsgauge.numbers import span
 from epsgauge.stats import checks
 from epsgauge.stats.interval import Kind
 from epsgauge.stats.posterior import Posterior
@@ -35,12 +35,11 @@ class Bar:
     high: float
     assumptions: tuple[str, ...] = ()
     note: str | None = None
-    one_sided: bool = False
+    said: str | None = None  # of a row of an audit
 
     @property
     def text(self) -> str:
-        proven = self.promise == "guaranteed"
-        return f"≥ {at_least(self.low)}" if self.one_sided else span(self.low, self.high, outward=proven)
+        return self.said or span(self.low, self.high, outward=self.promise == "guaranteed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ class Subject:
             bars = (Bar(r.method, r.label, r.promise, float(r.low), float(r.high), r.assumptions) for r in source)
             return cls(posterior, source.level, claimed, tuple(bars))
         rows = tuple(
-            Bar(r.method, r.label, r.promise, r.low, r.high, r.assumptions, r.note, r.promise == "guaranteed")
+            Bar(r.method, r.label, r.promise, r.low, r.high, r.assumptions, r.note, r.text if r.promise == "guaranteed" else None)
             for r in source.rows
         )
         return cls(

@@ -138,6 +138,11 @@ class Method(ABC):
         """What must be so for the bound on ε to hold, as a part of a sentence; None: it holds for any training."""
         return None
 
+    @property
+    def short_condition(self) -> str:
+        """The condition where there is little room."""
+        return "if DP-SGD" if self.of_dpsgd else "if Gaussian DP"
+
     def picks(self, evidence: Evidence, *, delta: float, level: float) -> float | None:
         """The threshold of the rule that the bound is about, for methods that pick one by themselves."""
         return None

@@ -31,6 +31,7 @@ class MethodRow:
     level: float
     delta: float
     condition: str | None  # for a bound that does not hold for any training
+    short_condition: str  # the same where there is little room
     low: float
     high: float
     tally: Tally  # that it rests on
@@ -42,7 +43,7 @@ class MethodRow:
     def text(self) -> str:
         """Its numbers: a bound is rounded down."""
         if self.promise == "guaranteed":
-            return f"≥ {at_least(self.low)}" + ("" if self.condition is None else ", conditional")
+            return f"≥ {at_least(self.low)}" + ("" if self.condition is None else f" {self.short_condition}")
         return interval_text(self.low, self.high)
 
     @property
@@ -80,6 +81,7 @@ def row_of(
         level=at.level,
         delta=at.delta,
         condition=form.condition(evidence),
+        short_condition=form.short_condition,
         low=bound_of(form, found.low),
         high=math.inf if proven else bound_of(form, found.high),
         tally=form.rests_on(evidence).tally,

@@ -145,6 +145,7 @@ def _pending(method: Method, evidence: Evidence, settings: AuditSettings, *, sev
         level=settings.level,
         delta=settings.delta,
         condition=method.condition(evidence),
+        short_condition=method.short_condition,
         low=0.0,
         high=math.inf,
         tally=method.rests_on(evidence).tally,
