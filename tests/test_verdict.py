@@ -163,7 +163,7 @@ def test_it_cannot_decide_when_even_a_perfect_attack_cannot():
 
 
 def test_a_claim_beyond_all_measure():
-    assert "No number of guesses up to 1e+08 is enough" in ruled(Tally(tp=5, fn=5, tn=5, fp=5), 1e4).sentence
+    assert "Even a perfect attack needs more than N = 100,000" in ruled(Tally(tp=5, fn=5, tn=5, fp=5), 1e4).sentence
 
 
 def test_failed_models_lower_what_can_be_shown():

@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 from scipy import special, stats
+from tiny_runs import CLAIM, plan, responses
 
+from epsgauge.auditing.audit import audit
+from epsgauge.auditing.reach import Reach
 from epsgauge.bounds import ways, weighted
 from epsgauge.bounds.pooled import pooled_bound, refuted_at
 from epsgauge.bounds.weighted import Game, refuted
+from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.table import METHODS
 from epsgauge.methods.weighted import _seen
@@ -62,7 +66,9 @@ def test_as_eps_grows_delta_costs_less(delta, alpha):
 
 
 @pytest.mark.parametrize("mu", [1.0, 2.0, 4.0])
-@pytest.mark.parametrize(("n", "pairs", "delta"), [(2000, 20, 1e-2), (8000, 20, 1e-2), (8000, 8000, 1e-3), (600, 3, 1e-5)])
+@pytest.mark.parametrize(
+    ("n", "pairs", "delta"), [(2000, 20, 1e-2), (8000, 20, 1e-2), (8000, 8000, 1e-3), (600, 3, 1e-5)]
+)
 def test_the_bound_is_that_of_the_tests_one_by_one(n, pairs, delta, mu):
     seen, alpha = _seen(drawn(n, pairs, mu)), 0.05
     low, started = 0.0, False
@@ -107,7 +113,30 @@ def test_seldom_above_the_true_eps(eps, n, pairs, delta, how):
     assert above <= stats.binom.ppf(0.999, runs, 0.05)
 
 
-@pytest.mark.parametrize(("n", "delta", "says"), [(8000, 1e-2, "first pair of each model"), (8000, 1e-3, "surest guesses")])
+@pytest.mark.parametrize(("models", "pairs", "delta"), [(24, 1, 1e-5), (300, 1, 1e-5), (40, 20, 1e-3), (1, 900, 1e-2)])
+def test_one_test_says_what_a_perfect_attack_shows(monkeypatch, models, pairs, delta):
+    """As the bound that climbs the whole grid does."""
+    for step in (0.1, 0.02):
+        monkeypatch.setattr(ways, "STEP", step)
+        monkeypatch.setattr(weighted, "STEP", step)
+        seen = _seen(Evidence.ideal(models, pairs, Counting(), "substitute"))
+        ways.lower_bound.cache_clear()
+        low = ways.lower_bound(seen, delta=delta, level=0.95)
+        for eps in (0.0, 0.3, low - 1.5 * step, low - 0.5 * step, low + 0.5 * step, low + 1.5 * step, 2 * low):
+            assert ways.refutes(seen, max(eps, 0.0), delta=delta, level=0.95) == (low > max(eps, 0.0)), eps
+
+
+def test_check_and_audit_name_the_same_number():
+    """Of what a perfect attack needs: by plans of so many models, and by tables like the one at hand."""
+    game = {"claimed_eps": 4.0, **CLAIM}
+    found = audit(responses(0.0, 24, seed=1), direction="kept", verdict_level=0.99, **game)
+    reach = Reach(plan({"use": "randomised-response", "eps": 4.0}, n_models=24, audit=game))
+    assert found.verdict.needed == reach.fewest(4.0, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n", "delta", "says"), [(8000, 1e-2, "first pair of each model"), (8000, 1e-3, "surest guesses")]
+)
 def test_a_row_says_which_guesses_decided(n, delta, says):
     evidence = drawn(n, 20, 1.0)
     found = WEIGHTED.found(evidence, delta=delta, level=0.9)

@@ -13,8 +13,6 @@ import epsgauge as eg
 from epsgauge.bounds import shapes, weighted
 from epsgauge.bounds.classed import ROOT, Classed, classed
 from epsgauge.bounds.given_away import _gained, prices
-from epsgauge.bounds.guesses import Guesses
-from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.shapes import EDGES, of_both_sides, of_one_side
 from epsgauge.bounds.weighted import Game, _ratio, again_at, refuted, weighted_lower_bound
 from epsgauge.errors import InvalidInput
@@ -600,7 +598,9 @@ def test_at_a_high_level_points_are_passed_over_where_delta_leaves_nothing():
         assert not refutes(guesses, 9.0, n_bits=n, delta=5e-6, alpha=1e-4)
     assert found == sorted(found)
     assert found[0] > 1.5
-    tried = [Game(n, 1e-5, alpha, False).may_refute(weighted.STEP) for n, alpha in ((2000, 0.01), (2000, 1e-4), (5, 1e-7))]
+    tried = [
+        Game(n, 1e-5, alpha, False).may_refute(weighted.STEP) for n, alpha in ((2000, 0.01), (2000, 1e-4), (5, 1e-7))
+    ]
     assert tried == [True, True, False]
 
 

@@ -73,15 +73,15 @@ def advised(known: Known, plan: Plan, privacy: Privacy | None, judge_of: Judge, 
     """For a claim of ε at δ and the `[audit]` of a plan."""
     at = {"delta": delta, "level": plan.audit.verdict_level}
 
-    def bound(n: int) -> float:
+    def enough(n: int) -> bool:
         if n < plan.audit.n_fit(n) + FEWEST:
-            return 0.0
+            return False
         evidence = _of_models(n, known, plan, privacy)
         method = judge_of(evidence)
         found = method.detectable(evidence, **at)
-        return method.lower_bound(evidence, **at) if found is None else found
+        return (method.lower_bound(evidence, **at) if found is None else found) > eps
 
-    return Advice(known.attack, eps, known.measured, needed(bound, eps, MOST))
+    return Advice(known.attack, eps, known.measured, needed(enough, MOST))
 
 
 def known_of_run(run: Run, plan: Plan) -> list[Known]:

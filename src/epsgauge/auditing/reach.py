@@ -9,12 +9,10 @@ from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Method
-from epsgauge.methods.power import needed
+from epsgauge.methods.power import MANY, needed
 from epsgauge.methods.table import default_method
 from epsgauge.numbers import at_least, at_most
 from epsgauge.runner.plan import Plan
-
-MOST = 100_000  # guesses; more are not asked for
 
 
 @dataclass(frozen=True)
@@ -39,19 +37,29 @@ class Reach:
 
     def largest(self, n_models: int, delta: float) -> float:
         """The bound that a perfect attack would get at the verdict's level."""
-        if n_models - self.plan.audit.n_fit(n_models) < 2:
+        if self._too_few(n_models):
             return 0.0
         method, evidence = self.ideal(n_models)
         return method.lower_bound(evidence, delta=delta, level=self.plan.audit.verdict_level)
 
+    def _shows(self, n_models: int, eps: float, delta: float) -> bool:
+        """Whether that bound is above ε."""
+        if self._too_few(n_models):
+            return False
+        method, evidence = self.ideal(n_models)
+        return method.shows(evidence, eps, delta=delta, level=self.plan.audit.verdict_level)
+
+    def _too_few(self, n_models: int) -> bool:
+        return n_models - self.plan.audit.n_fit(n_models) < 2
+
     def fewest(self, eps: float, delta: float) -> float:
         """From about how many models on a perfect attack refutes ε; infinite above `most`."""
-        return needed(lambda n: self.largest(n, delta), eps, self.most)
+        return needed(lambda n: self._shows(n, eps, delta), self.most)
 
     @property
     def most(self) -> int:
         """The number of models above which none is asked for."""
-        return max(1, MOST // self.plan.game.pairs_per_model)
+        return max(1, MANY // self.plan.game.pairs_per_model)
 
     def hopeless(self, n_models: int, eps: float, delta: float) -> str | None:
         """What is said of a claim that so few models cannot refute, whatever the attack; None if they can."""

@@ -16,11 +16,10 @@ from epsgauge.bounds.guesses import Guesses
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.method import Method
-from epsgauge.methods.power import POWER
+from epsgauge.methods.power import MANY, POWER
 from epsgauge.methods.rows import bound_of
 from epsgauge.numbers import at_least, at_most, count, exactly, percent
 from epsgauge.stats.interval import Kind
-from epsgauge.stats.sizing import MAX_SAMPLES
 from epsgauge.stats.tally import Tally
 
 # Only a guaranteed bound says that a claim does not hold. "unsupported": a probe refutes what the claim rests on.
@@ -360,5 +359,5 @@ def _needed(v: Verdict) -> str:
     if v.failed and v.needed <= v.tally.n_samples:
         return f"{v.failed} guesses about failed models count as wrong: train those models again."
     if math.isinf(v.needed):
-        return f"No number of guesses up to {MAX_SAMPLES:.0e} is enough."
+        return f"Even a perfect attack needs more than N = {MANY:,}."
     return f"Even a perfect attack needs about N = {v.needed:.0f}."

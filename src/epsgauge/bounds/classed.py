@@ -16,7 +16,6 @@ from typing import TypeVar
 import numpy as np
 
 from epsgauge.bounds.shapes import EDGES, HIGHEST, LOWEST, beforehand, classes, of_both_sides, of_one_side, places
-from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 UNLIKELY = 9.0  # shapes that are so much less likely than the best, in log, are left out
@@ -25,7 +24,7 @@ FEWEST, ROOT = 20, 1.5
 HEDGE = 0.05  # the weight of what was likely before any class was read
 T = TypeVar("T", float, Floats)
 
-_BETWEEN = special.expit(np.array([LOWEST, HIGHEST]))  # no guess of a shape is surer
+_BETWEEN = 1.0 / (1.0 + np.exp([-LOWEST, -HIGHEST]))  # no guess of a shape is surer
 
 UP, DOWN, BOTH = slice(0, len(EDGES)), slice(len(EDGES), 2 * len(EDGES)), slice(0, 2 * len(EDGES))
 
@@ -167,7 +166,7 @@ class Classed:
 
 
 def _kept(wrong: Floats | Ints, n: Ints) -> Floats:
-    """So many wrong guesses in classes that have become smaller, those of one side after another along the last axis."""
+    """So many wrong guesses in classes that have become smaller, one side after another along the last axis."""
     out = np.array(wrong, np.float64)
     for start in range(0, len(n), len(EDGES)):
         over: Floats = np.zeros(out.shape[:-1])

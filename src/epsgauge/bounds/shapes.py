@@ -14,8 +14,8 @@ import numpy as np
 from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
-# Where classes begin, as distances from the middle; the last has no end. They are narrow near the middle, where the wrong
-# guesses of a strong attack are. Scores in two heaps, which no noise joins, are all 0.67 from it, and in one class.
+# Where classes begin, as distances from the middle; the last has no end. They are narrow near the middle, where the
+# wrong guesses of a strong attack are. Scores in two heaps that no noise joins are all 0.67 from it, in one class.
 EDGES: Floats = np.concatenate([np.arange(0.0, 0.55, 0.1), np.arange(0.9, 3.0, 0.2), np.arange(3.1, 4.2, 0.4)])
 CENTRES: Floats = np.append(0.5 * (EDGES[:-1] + EDGES[1:]), EDGES[-1] + 0.2)
 # Pairs of normal distributions so far apart, the further one of which shows in such a share of the models with b = 1.

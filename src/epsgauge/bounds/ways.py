@@ -18,7 +18,7 @@ import numpy as np
 from epsgauge.bounds.classed import Classed
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.pooled import refuted_at
-from epsgauge.bounds.weighted import Game, last_refuted, refuted
+from epsgauge.bounds.weighted import STEP, Game, last_refuted, refuted
 from epsgauge.stats import checks, special
 from epsgauge.stats.arrays import Floats, Ints
 
@@ -82,23 +82,46 @@ def surest_that_count(eps: float, n_bits: int, *, delta: float, alpha: float) ->
 @lru_cache(maxsize=256)
 def lower_bound(seen: Seen, *, delta: float, level: float) -> float:
     """The largest ε of the grid such that it and all from the first one on are refuted; 0 where there is none."""
-    d, alpha = float(checks.one("delta", checks.delta(delta))), 1.0 - checks.level(level)
-    models, everything = Game(seen.n_models, d, alpha, True), Game(seen.n_bits, d, alpha, False)
+    tests = Tests(seen, float(checks.one("delta", checks.delta(delta))), checks.level(level))
+    return last_refuted(tests.refuted, tests.may_refute)
 
-    def tested(points: Floats) -> Iterator[bool]:
-        for how, some in groupby(points.tolist(), lambda eps: seen.way(eps, delta=d, alpha=alpha)):
+
+def refutes(seen: Seen, eps: float, *, delta: float, level: float) -> bool:
+    """Whether the first ε of the grid above this one is refuted. The bound needs smaller ones refuted as well."""
+    tests, above = Tests(seen, delta, level), STEP * (math.floor(eps / STEP) + 1.0)
+    return tests.may_refute(above) and next(tests.refuted(np.array([above])))
+
+
+@dataclass(frozen=True)
+class Tests:
+    """The tests of all ε, each in its way."""
+
+    seen: Seen
+    delta: float
+    level: float
+
+    def refuted(self, points: Floats) -> Iterator[bool]:
+        for how, some in groupby(points.tolist(), self._way):
             if how == "count":
-                yield from (refuted_at(seen.counted(e, delta=d, alpha=alpha), e, delta=d, level=level) for e in some)
-            elif how == "first":
-                yield from refuted(seen.first, np.array([*some]), models)
+                yield from (refuted_at(self._counted(e), e, delta=self.delta, level=self.level) for e in some)
             else:
-                yield from refuted(seen.every, np.array([*some]), everything)
+                guesses = self.seen.first if how == "first" else self.seen.every
+                yield from refuted(guesses, np.array([*some]), self._game(how))
 
-    def may_be(eps: float) -> bool:
-        how = seen.way(eps, delta=d, alpha=alpha)
+    def may_refute(self, eps: float) -> bool:
+        """Whether some guesses would refute ε."""
+        how = self._way(eps)
         if how == "count":
-            n = surest_that_count(eps, seen.n_bits, delta=d, alpha=alpha)
-            return refuted_at(Guesses(n, n, seen.n_bits), eps, delta=d, level=level)
-        return (models if how == "first" else everything).may_refute(eps)
+            n = self._counted(eps).n_guesses
+            return refuted_at(Guesses(n, n, self.seen.n_bits), eps, delta=self.delta, level=self.level)
+        return self._game(how).may_refute(eps)
 
-    return last_refuted(tested, may_be)
+    def _way(self, eps: float) -> Way:
+        return self.seen.way(eps, delta=self.delta, alpha=1.0 - self.level)
+
+    def _counted(self, eps: float) -> Guesses:
+        return self.seen.counted(eps, delta=self.delta, alpha=1.0 - self.level)
+
+    def _game(self, how: Way) -> Game:
+        n_bits = self.seen.n_models if how == "first" else self.seen.n_bits
+        return Game(n_bits, self.delta, 1.0 - self.level, how == "first")

@@ -68,7 +68,16 @@ class Subject:
             bars = (Bar(r.method, r.label, r.promise, float(r.low), float(r.high), r.assumptions) for r in source)
             return cls(posterior, source.level, claimed, tuple(bars))
         rows = tuple(
-            Bar(r.method, r.label, r.promise, r.low, r.high, r.assumptions, r.note, r.text if r.promise == "guaranteed" else None)
+            Bar(
+                r.method,
+                r.label,
+                r.promise,
+                r.low,
+                r.high,
+                r.assumptions,
+                r.note,
+                r.text if r.promise == "guaranteed" else None,
+            )
             for r in source.rows
         )
         return cls(

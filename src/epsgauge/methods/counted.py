@@ -67,10 +67,10 @@ class Counted(OfCounts):
         return self.of(at, delta=delta, level=level)
 
     def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
-        def bound(n: int) -> float:
-            return self.of(Tally(tp=n // 2, tn=n // 2, fp=0, fn=0), delta=delta, level=level)
+        def enough(n: int) -> bool:
+            return self.of(Tally(tp=n // 2, tn=n // 2, fp=0, fn=0), delta=delta, level=level) > eps
 
-        return needed(bound, eps, MAX_SAMPLES)
+        return needed(enough, MAX_SAMPLES)
 
     def called_for(self, asked: Asked) -> bool:
         return self.called_for_always

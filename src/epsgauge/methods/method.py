@@ -122,6 +122,10 @@ class Method(ABC):
         """Claims below it would be refuted with a probability of POWER; None where that is unknown."""
         return None
 
+    def shows(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> bool:
+        """Whether the bound is above ε; of a perfect attack, for which one test may do."""
+        return self.lower_bound(evidence, delta=delta, level=level) > eps
+
     def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
         """How many guesses a perfect attack needs for a bound above ε; infinite above 1e8, None where unknown."""
         return None

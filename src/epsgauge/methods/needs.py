@@ -71,10 +71,10 @@ def _of_bound(
     def judge(n: int) -> Method:
         return default_method(Asked(rule="split", pairs_per_model=1, by_mu=False, coins=coins))
 
-    def bound(n: int) -> float:
-        return _bound(judge(n), _expected(n, *rates), delta=delta, level=level)
+    def shows(n: int) -> bool:
+        return _bound(judge(n), _expected(n, *rates), delta=delta, level=level) > wanted
 
-    n = math.inf if enough is None else needed(bound, wanted, MAX_SAMPLES)
+    n = math.inf if enough is None else needed(shows, MAX_SAMPLES)
     whole = None if math.isinf(n) else int(n)
     return _need(judge(whole or MAX_SAMPLES), whole, "runs" if coins else "scores", delta=delta, level=level)
 
@@ -93,11 +93,11 @@ def _bound(method: Method, tally: Tally, *, delta: float, level: float) -> float
 def _narrow(rates: tuple[float, float], width: float, *, delta: float, level: float) -> int | None:
     family = EpsAtDelta(np.array([delta]))
 
-    def narrowness(n: int) -> float:
+    def narrow(n: int) -> bool:
         low, high = SHARPEST.ends(family, Counts.of(_expected(n, *rates)), 1.0 - level, JEFFREYS)
-        return -float(high[0] - low[0])
+        return float(high[0] - low[0]) < width
 
-    n = needed(narrowness, -width, MAX_SAMPLES)
+    n = needed(narrow, MAX_SAMPLES)
     return None if math.isinf(n) else int(n)
 
 

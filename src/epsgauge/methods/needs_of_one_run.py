@@ -61,7 +61,7 @@ def largest_of_one_run(n: int, *, delta: float, level: float, by_mu: bool = Fals
 
 def fewest_of_one_run(eps: float, *, delta: float, level: float, by_mu: bool = False) -> int | None:
     """About how many canaries a perfect attack needs to refute ε; None where MOST are too few."""
-    n = needed(lambda n: largest_of_one_run(n, delta=delta, level=level, by_mu=by_mu), eps, MOST)
+    n = needed(lambda n: largest_of_one_run(n, delta=delta, level=level, by_mu=by_mu) > eps, MOST)
     return None if math.isinf(n) else int(n)
 
 

@@ -108,11 +108,11 @@ class Pooled(OfGuesses):
         if not evidence.which.tallied:
             return None
 
-        def bound(n: int) -> float:
+        def enough(n: int) -> bool:
             perfect = Tally(tp=n // 2, tn=n // 2, fp=0, fn=0)
-            return self.bound(guesses_of(perfect, evidence.which.guessed), delta=delta, level=level)
+            return self.bound(guesses_of(perfect, evidence.which.guessed), delta=delta, level=level) > eps
 
-        return needed(bound, eps, MAX_SAMPLES)
+        return needed(enough, MAX_SAMPLES)
 
 
 class PooledForOneDelta(Pooled):

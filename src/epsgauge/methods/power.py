@@ -15,6 +15,7 @@ from epsgauge.stats.quick import POSTERIOR
 from epsgauge.stats.tally import Tally
 
 POWER = 0.8
+MANY = 100_000  # guesses; tables of more are not tried
 # A bound that counts do not give is drawn again so often.
 REDRAWN = 25
 # Outcomes of the two binomials: all that matter are computed if they are so few, else so many are drawn.
@@ -84,14 +85,14 @@ def redrawn(bound: Callable[[np.random.Generator], float]) -> float:
     return float(np.quantile([bound(rng) for _ in range(REDRAWN)], 1.0 - POWER))
 
 
-def needed(bound: Callable[[int], float], eps: float, most: int) -> float:
-    """The n, to about 1 %, from which bound(n) is above ε; infinite where none up to `most` is enough."""
+def needed(enough: Callable[[int], bool], most: int) -> float:
+    """The n, to about 1 %, from which on it is enough; infinite where none up to `most` is."""
     low, high = 1, 2
-    while not bound(high) > eps:
+    while not enough(high):
         low, high = high, 2 * high
         if high > most:
             return np.inf
     while high - low > max(1, low // 100):
         middle = (low + high) // 2
-        low, high = (low, middle) if bound(middle) > eps else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high

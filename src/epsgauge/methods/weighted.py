@@ -10,12 +10,12 @@ from epsgauge.bounds import ways
 from epsgauge.bounds.guesses import Guesses
 from epsgauge.bounds.pooled import pooled_bound
 from epsgauge.bounds.weighted import again_at
-from epsgauge.methods.counting import Which, right_guesses
+from epsgauge.methods.counting import right_guesses
 from epsgauge.methods.evidence import Evidence, Tallied
 from epsgauge.methods.facts import DELTA_FIXED, FAIR_BITS, MODELS_INDEPENDENT, NUMBER_FIXED
 from epsgauge.methods.method import WHEN_STOPPED, Asked, Found, Method
-from epsgauge.methods.pooled import Pooled, at_power
-from epsgauge.methods.power import POWER
+from epsgauge.methods.pooled import at_power
+from epsgauge.methods.power import MANY, POWER, needed
 from epsgauge.numbers import count
 
 
@@ -69,8 +69,19 @@ class Weighted(Method):
         return ways.lower_bound(replace(seen, every=every, first=first), delta=delta, level=level)
 
     def needed(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> float | None:
-        """As many as all guesses need that weigh the same: those of a perfect attack are equally sure."""
-        return Pooled().needed(replace(evidence, chosen=Which()), eps, delta=delta, level=level)
+        """By tables of models like these, or of so many pairs of one model."""
+        m, one = int(evidence.whole.in_order.pairs.max()), evidence.n_models == 1
+
+        def enough(n: int) -> bool:
+            shape = (1, n) if one else (n, m)
+            perfect = Evidence.ideal(*shape, evidence.counting, evidence.scores.adjacency)
+            return self.shows(perfect, eps, delta=delta, level=level)
+
+        each = 1 if one else m
+        return each * needed(enough, MANY // each)
+
+    def shows(self, evidence: Evidence, eps: float, *, delta: float, level: float) -> bool:
+        return ways.refutes(_seen(evidence), eps, delta=delta, level=level)
 
     def called_for(self, asked: Asked) -> bool:
         return asked.weighs and not asked.by_mu
