@@ -27,6 +27,7 @@ def run_console(example: Example) -> str | None:
     Those of the README run as processes of their own, as a reader would start them; others in this process.
     """
     from command_line import process, told  # here: loading the command line slows the start of every worker
+    from tools.same_text import same_text
 
     by = process if Path(example.path).name == "README.md" else told
     for block in ("\n" + example.parsed).split("\n$ ")[1:]:
@@ -41,7 +42,8 @@ def run_console(example: Example) -> str | None:
         printed = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).rstrip().split("\n"))
         checker = doctest.OutputChecker()
         flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE if "..." in expected else 0
-        if not checker.check_output(expected.rstrip() + "\n", printed + "\n", flags):
+        same = checker.check_output(expected.rstrip() + "\n", printed + "\n", flags)
+        if not same and not same_text(printed, expected.rstrip()):
             return f"$ {command}\nexpected:\n{expected}\nprinted:\n{printed}"
     return None
 

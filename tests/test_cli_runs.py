@@ -172,6 +172,11 @@ BAD = {
     "no plan": (["run", "nowhere.toml", "-o", "run"], "there is no plan nowhere.toml"),
     "no run": (["audit", "nowhere"], "there is no run nowhere"),
     "a plan for a run": (["audit", "good.toml"], "`epsgauge run good.toml --out DIR` makes one of a plan."),
+    "a file that is missing": (["audit", "missing.csv"], "there is no file missing.csv. Check its name"),
+    "a report over what it reads": (
+        ["report", "good.toml", "--format", "md", "-o", "./good.toml"],
+        "--out would write over good.toml, which this command reads. Name another file.",
+    ),
     "scores for a run": (["report", "mia.csv"], "mia.csv is a file. Scores: `epsgauge scores mia.csv`."),
     "a file to view": (["view", "mia.csv"], "a folder of runs is needed, but mia.csv is a file. Name the folder"),
     "no store": (["status", "."], "holds no run: it has no store.sqlite"),

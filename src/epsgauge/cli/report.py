@@ -103,6 +103,9 @@ def report(
     chosen = Kind.html if format is None and out in (None, STDOUT) else format
     target = Path(f"report.{chosen}") if out is None else out
     kind = checked(target, None if chosen is None else chosen.value)  # before the look, which is logged
+    for read in (folder, coins, groups, probe):
+        if read is not None and read.exists() and target.exists() and read.samefile(target):
+            raise InvalidInput(f"--out would write over {target}, which this command reads. Name another file.")
     shown = None if probe is None else Probe.read(probe)
     group_of = None if groups is None else read_groups(groups)
     found = audited(folder, options, same_data) if coins is None else _of_coins(folder, coins, options)

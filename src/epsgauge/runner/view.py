@@ -316,6 +316,8 @@ def opened(folder: Path, *, unsealed: bool = False) -> Store:
         name, plan = shlex.quote(str(folder)), folder.suffix == ".toml"
         remedy = f"`epsgauge run {name} --out DIR` makes one of a plan" if plan else f"Scores: `epsgauge scores {name}`"
         raise InvalidInput(f"a run is a folder, but {folder} is a file. {remedy}.")
+    if not folder.is_dir() and folder.suffix in (".csv", ".npz", ".parquet", ".toml"):
+        raise InvalidInput(f"there is no file {folder}. Check its name, and give the folder of a run.")
     if not folder.is_dir():
         raise InvalidInput(f"there is no run {folder}. `epsgauge run PLAN --out {folder}` makes one.")
     if not file.is_file():
