@@ -27,6 +27,7 @@ def run_console(example: Example) -> str | None:
     Those of the README run as processes of their own, as a reader would start them; others in this process.
     """
     from command_line import process, told  # here: loading the command line slows the start of every worker
+
     from tools.same_text import same_text
 
     by = process if Path(example.path).name == "README.md" else told

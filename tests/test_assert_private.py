@@ -188,12 +188,12 @@ def test_broken(assert_private, bug):
 def test_other():
     pass
 """
-BUGS = ["no noise", "noise without the clipping norm", "no clipping", "shuffled batches", "mean clipped"]
+BUGS = ["no noise", "shuffled batches"]
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
-    """pytest, run on a correct pipeline of the zoo and on five broken ones, by two workers."""
+    """pytest, run on a correct pipeline of the zoo and on two broken ones, by two workers."""
     folder = tmp_path_factory.mktemp("suite")
     (folder / "test_training.py").write_text(SUITE.replace("BUGS)", f"{BUGS!r})", 1), encoding="utf-8")
     plugin = ["-p", "no:epsgauge", "-p", "epsgauge.integrations.pytest_plugin", "-p", "no:cacheprovider"]
@@ -210,9 +210,9 @@ def session(tmp_path_factory):
     return folder, done.stdout
 
 
-def test_pytest_passes_the_correct_pipeline_and_fails_five_broken_ones(session):
+def test_pytest_passes_the_correct_pipeline_and_fails_broken_ones(session):
     _, out = session
-    assert "5 failed, 2 passed" in out, out
+    assert "2 failed, 2 passed" in out, out
     for bug in BUGS:
         assert f"FAILED test_training.py::test_broken[{bug}]" in out
 

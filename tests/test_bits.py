@@ -183,7 +183,7 @@ def test_the_check_of_coins_takes_little_time_for_many_models():
 # In files
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.npz", "a.parquet"])
+@pytest.mark.parametrize("name", ["a.csv", "a.npz", pytest.param("a.parquet", marks=pytest.mark.long)])
 def test_a_file_says_where_its_bits_come_from(tmp_path, name):
     path = tmp_path / name
     table([1, 0], [1.0, 0.0], bits="coins").write(path)

@@ -134,6 +134,7 @@ def test_the_posterior_is_above_zero_where_nothing_leaks():
     assert found[VERTEX.name].above_rule.value == pytest.approx(0.128, abs=1e-3)
 
 
+@pytest.mark.long
 def test_simulated_shares_agree_with_exact_ones():
     for method in ("bayes", "pooled"):
         drawn = calibrate(method, runs=1000, scenarios=(VERTEX,), seed=3).scenarios[0]

@@ -164,6 +164,7 @@ def test_a_renyi_claim_is_refuted():
     assert held.verdict.bound.value > 0.6 * held.verdict.claim.eps  # a point where the bound comes near
 
 
+@pytest.mark.long
 def test_a_curve_that_holds_is_refuted_no_more_often_than_the_level_says():
     """The claimed curve is exactly that of the mechanism, and its worst-looking point is judged, at 60 %."""
     n, above, curve = 40, 0, Curve.of(own_curve)

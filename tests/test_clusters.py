@@ -254,6 +254,15 @@ class TestRay(Contract):
     def where(self, cluster):
         return {"executor": eg.Ray(cluster.address)}
 
+    @pytest.mark.long
+    def test_an_interrupted_run_leaves_nothing_and_resumes_exactly(self, cluster, alone, tmp_path):
+        super().test_an_interrupted_run_leaves_nothing_and_resumes_exactly(cluster, alone, tmp_path)
+
+    @pytest.mark.long
+    def test_workers_that_are_killed_cost_nothing(self, cluster, alone, tmp_path):
+        super().test_workers_that_are_killed_cost_nothing(cluster, alone, tmp_path)
+
+    @pytest.mark.long
     def test_a_process_that_ray_ends_is_not_that_of_the_run(self, cluster, alone, tmp_path):
         def end(done):
             for pid in children(os.getpid()):
@@ -293,6 +302,7 @@ class Once(Watch):
         self.killed.add(kill_one(self.victims, (), random.Random(0)))
 
 
+@pytest.mark.long
 def test_jobs_of_submitit(alone, tmp_path):
     """Real processes, which its local executor starts in the place of Slurm; one of them is killed."""
     submitit = pytest.importorskip("submitit", reason="needs epsgauge[submitit]")

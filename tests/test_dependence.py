@@ -24,7 +24,11 @@ def plain(fn, n1, fp, n0, level=0.9):
 
 @pytest.mark.parametrize(
     ("n_models", "m", "x", "y", "rho", "correlation"),
-    [(10, 100, 0.3, 0.5, 0.05, 0.0), (10, 100, 0.1, 0.6, 0.2, 0.8), (100, 10, 0.4, 0.4, 0.2, -0.8)],
+    [
+        (10, 100, 0.3, 0.5, 0.05, 0.0),
+        (100, 10, 0.4, 0.4, 0.2, -0.8),
+        pytest.param(10, 100, 0.1, 0.6, 0.2, 0.8, marks=pytest.mark.long),
+    ],
 )
 def test_covers_where_the_plain_posterior_does_not(n_models, m, x, y, rho, correlation):
     """A few cells of the table that tools/clusters.py prints."""

@@ -25,7 +25,7 @@ def test_forgeries(tmp_path):
 
 
 def test_mutations_of_files(tmp_path):
-    check(readers.campaign(25, 0, tmp_path), 25)
+    check(readers.campaign(8, 0, tmp_path), 8)
 
 
 def test_command_lines(tmp_path, monkeypatch):

@@ -24,8 +24,6 @@ def test_kill_9_at_random_moments_changes_no_signal(tmp_path):
     killing.uninterrupted(killed, N_MODELS, workers=2)
     assert Run.open(killed).complete
 
-    for workers in (1, 2):
-        alone = tmp_path / f"alone with {workers}"
-        killing.uninterrupted(alone, N_MODELS, workers)
-        assert killing.rows(alone) == killing.rows(killed)
+    killing.uninterrupted(tmp_path / "alone", N_MODELS, workers=1)
+    assert killing.rows(tmp_path / "alone") == killing.rows(killed)
     assert len(killing.rows(killed)) == N_MODELS

@@ -114,6 +114,7 @@ def _scored(mechanism, region):
     return np.arange(6), log_odds(Outputs.of(np.arange(6)))
 
 
+@pytest.mark.long
 def test_judged_samples_know_nothing_of_what_was_learned():
     """Where nothing leaks, whatever was learned guesses fresh samples right half of the time."""
 

@@ -173,6 +173,7 @@ def test_runs_with_one_seed_are_compared_on_models_that_had_no_say(tmp_path):
         eg.compare([runs[0], other], rule="shared")
 
 
+@pytest.mark.long
 def test_the_canary_of_the_demo_is_found(tmp_path):
     """The demo's plan with less noise, so that few models suffice: a guaranteed bound above 0, and below the claim."""
     shipped = eg.Plan.read(Path(__file__).parent.parent / "examples" / "digits-canary.toml")

@@ -390,6 +390,7 @@ def test_bad_losses_are_a_sentence(tmp_path, how, words):
     assert "Traceback" not in failure.error
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_once_costs_nothing(tmp_path, finished):
     """The models that were in flight are played again, alone."""
     a_run = run(troubled("exit", [1], once_in=str(tmp_path)), out=tmp_path / "run", workers=2)

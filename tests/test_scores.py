@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epsgauge.errors import InvalidInput
@@ -149,6 +149,7 @@ def test_a_misalignment_is_an_error(scores, bits, sentence):
 # Files
 
 
+@settings(max_examples=20)
 @given(tables(), st.sampled_from(["s.csv", "s.npz", "s.parquet"]))
 def test_files_give_back_what_was_written(tmp_path_factory, scores, name):
     path = tmp_path_factory.getbasetemp() / name

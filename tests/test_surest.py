@@ -249,7 +249,7 @@ def test_the_best_of_many_row_orders_shows_no_more(kind):
 
 def test_equal_scores_alone_refute_nothing_at_any_size():
     """Exactly, over all numbers of ones: with one fixed order, all tables of 39 equal scores would be refuted."""
-    for n in (39, 78, 126, 162):
+    for n in (39, 126):
         ones = np.arange(n + 1)
         above = [surest_lower_bound(np.zeros(n), ones[1:] <= k, delta=0.0, level=0.9).low > 0 for k in ones]
         assert binom.pmf(ones, n, 0.5) @ above <= 0.1

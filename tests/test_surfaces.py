@@ -206,7 +206,7 @@ def test_guaranteed_intervals_are_rounded_outward(low, width):
         assert high <= right
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.floats(0.0, 4.0), st.floats(0.1, 6.0))
 def test_no_text_shows_more_than_was_proven(seed, eps, claimed):
     """Whatever stands behind ≥ in the texts of an audit is at most the bound that was computed."""

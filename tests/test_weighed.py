@@ -120,6 +120,7 @@ def test_surer_guesses_that_are_right_show_more():
     assert one > bounds[1]
 
 
+@pytest.mark.long
 def test_it_shows_more_than_numbers_do():
     """Scores N(b, 1) of 1,000 bits."""
     rng, found = np.random.default_rng(4), []

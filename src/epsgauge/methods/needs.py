@@ -72,7 +72,10 @@ def _of_bound(
         return default_method(Asked(rule="split", pairs_per_model=1, by_mu=False, coins=coins))
 
     def shows(n: int) -> bool:
-        return _bound(judge(n), _expected(n, *rates), delta=delta, level=level) > wanted
+        method, tally = judge(n), _expected(n, *rates)
+        if isinstance(method, Counted):
+            return method.of(tally, delta=delta, level=level) > wanted
+        return method.shows(Evidence.of_tally(tally), wanted, delta=delta, level=level)
 
     n = math.inf if enough is None else needed(shows, MAX_SAMPLES)
     whole = None if math.isinf(n) else int(n)
