@@ -28,7 +28,8 @@ from epsgauge.runner.executors import InProcess
 SECONDS = 180  # after which a run hangs; a busy machine takes long to start a cluster
 N_MODELS = 60
 BEFORE = 4  # models that are stored when the fault is done
-STOPPED, STOPPED_PARENT = 9, 12  # models that stop their process, or once the worker of the cluster
+# Models that stop their process, or once the worker of the cluster, or once their process after they are trained
+STOPPED, STOPPED_PARENT, STOPPED_AFTER = 9, 12, 15
 # A run that tells each model that it has stored, and the sentence that it ends with. Clusters must answer sooner than
 # by default, so that this takes less than minutes.
 DRIVER = """
@@ -117,10 +118,13 @@ def _headless(kind: str, fault: str, victims: Victims, number: int, folder: Path
 
 
 def _stopped(kind: str, folder: Path) -> Count:
-    """A training that is stopped is recorded as failed; a worker of a cluster is replaced, and its model trained."""
+    """A training that is stopped is recorded as failed; a process that is stopped after one, and a worker of a cluster,
+    are replaced, and their models trained again.
+    """
     count, out = Count(f"workers that are stopped ({kind})", tried=1), folder / f"stopped-{kind}"
     out.mkdir()
-    seeds = {"stops": STOPPED} | ({} if kind == "loky" else {"stops_parent": STOPPED_PARENT})
+    seeds = {"stops": STOPPED, "stops_after": STOPPED_AFTER}
+    seeds |= {} if kind == "loky" else {"stops_parent": STOPPED_PARENT}
     ways = {way: [training_seed(0, Branch.audited, index)] for way, index in seeds.items()}
     never: dict[str, list[int]] = {"raises": [], "crashes": [], "sleeps": []}
     parts = _parts({"use": "several_ways:Several", "once_in": str(out), **never, **ways}, 3.0)

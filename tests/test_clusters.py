@@ -127,10 +127,11 @@ class Contract:
     def test_a_model_that_raises_or_crashes_or_hangs_is_failed_and_the_others_are_the_same(
         self, cluster, alone, tmp_path
     ):
-        """Also the first test that modules travel: no worker has them. A cluster's worker that is stopped is replaced,
-        and its model trained elsewhere.
+        """Also the first test that modules travel: no worker has them. A process that is stopped after a training is
+        replaced, and its model trained again; so is a cluster's worker, whenever it is stopped.
         """
-        ways = ("raises", "starts", "crashes", "sleeps", "stops", *(() if cluster is None else ("stops_parent",)))
+        ways = ("raises", "starts", "crashes", "sleeps", "stops", "stops_after")
+        ways += () if cluster is None else ("stops_parent",)
         seeds = {way: [training_seed(0, Branch.audited, i)] for i, way in enumerate(ways, 1)}
         trouble = {"use": "several_ways:Several", "once_in": str(tmp_path), **seeds}
         a_run = run(plan(8, trouble, execution={"timeout": 2.0}), out=tmp_path, **self.where(cluster))
@@ -144,6 +145,7 @@ class Contract:
         held, expected = killing.rows(tmp_path), alone(8)
         assert [row for row in held if row[1] == "done"] == [row for row in expected if row[0] in (0, 2, 6, 7)]
         assert [row[4:6] for row in held] == [row[4:6] for row in expected]  # bits and pairs
+        assert {file.name for file in tmp_path.glob("[0-9]*")} == {str(seed) for way in ways[5:] for seed in seeds[way]}
         assert (a_run.notes, verify(tmp_path).intact) == ([], True)
 
     def test_an_interrupted_run_leaves_nothing_and_resumes_exactly(self, cluster, alone, tmp_path):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,17 +19,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from patience import until
+from patience import PATIENCE, until
 from rich.console import Console
 from test_program import ends
-from test_runner import PATH, here, plan, troubled
+from test_runner import PATH, blobs, children, command, here, plan, troubled
 
-from epsgauge.errors import InvalidInput
+from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.reporting.progress import Bar
 from epsgauge.runner import limit, pool, results
+from epsgauge.runner.executors import Workers
 from epsgauge.runner.plan import ExecutionSettings
-from epsgauge.runner.progress import Progress
+from epsgauge.runner.progress import Progress, Watch
 from epsgauge.runner.run import run
 from epsgauge.runner.same import Expected, checked
 from epsgauge.runner.scratch import Scratch, sweep
@@ -159,13 +162,14 @@ class Processes:
     """What a watchdog is told of processes, and whom it kills."""
 
     def __init__(self, monkeypatch, folder):
-        self.stopped, self.killed = set(), []
+        self.stopped, self.killed, self.children = set(), [], [WORKER]
+        monkeypatch.setattr(reaper, "_children", lambda pid: self.children)
         monkeypatch.setattr(reaper, "_is_stopped", lambda pid: pid in self.stopped)
         monkeypatch.setattr(reaper, "_kill", self.killed.append)
-        monkeypatch.setattr(reaper, "_marks", lambda pid: [os.fsencode(folder)])
+        monkeypatch.setattr(reaper, "_marks", lambda pid: [os.fsencode(folder)] if pid != STRANGER else [])
 
 
-PARENT, WORKER = 1, 2
+PARENT, WORKER, STRANGER, RUNNING = 1, 2, 3, 4
 
 
 @pytest.mark.parametrize(("stopped", "looks"), [(True, reaper._STOPPED_LOOKS), (False, reaper._OVERDUE_LOOKS)])
@@ -184,6 +188,94 @@ def test_a_watchdog_kills_a_worker_that_is_overdue_and_has_not_ended_itself(tmp_
     dog.look()
     assert processes.killed == [WORKER]
     assert limit.late(str(tmp_path), 2.0)[3,].startswith(reaper.STOOD_STILL)
+
+
+@linux
+def test_a_watchdog_kills_a_worker_that_is_stopped_for_long_and_trains_nothing(tmp_path, monkeypatch):
+    """One that trains has the time of its models, and processes of others are theirs."""
+    processes = Processes(monkeypatch, str(tmp_path))
+    processes.children, processes.stopped = [WORKER, STRANGER, RUNNING], {WORKER, STRANGER}
+    dog = reaper.Watchdog(str(tmp_path), PARENT, 2.0, ends_parent=False)
+    (tmp_path / f"late-{WORKER}").write_text(json.dumps([[3], time.monotonic() + 1e9]) + "\n")
+    looks = int(2.0 / reaper._LOOK) + reaper._STOPPED_LOOKS
+    for _ in range(looks + 1):
+        dog.look()
+    (tmp_path / f"late-{WORKER}").unlink()
+    for _ in range(looks):
+        dog.look()
+    processes.stopped.remove(WORKER)  # and goes on: the time begins again
+    dog.look()
+    processes.stopped.add(WORKER)
+    for _ in range(looks):
+        dog.look()
+    assert processes.killed == []
+    dog.look()
+    assert processes.killed == [WORKER]
+    assert list(tmp_path.iterdir()) == []
+
+
+class Stop(Watch):
+    """Stops the workers after the second model, when there is nothing that they do."""
+
+    def finished_one(self, outcome, progress):
+        if progress.n_here == 2:
+            self.stopped = [pid for pid in children() if "loky.backend.popen_loky_posix" in command(pid)]
+            for pid in self.stopped:
+                os.kill(pid, signal.SIGSTOP)
+
+
+@linux
+def test_a_worker_that_is_stopped_while_it_waits_for_a_model_is_replaced(tmp_path, temporary, monkeypatch):
+    monkeypatch.setattr(Workers, "in_flight", 1)
+    limited, watch = plan().changed(execution={"timeout": 2.0}), Stop()
+    assert run(limited, out=tmp_path / "a", workers=1, watch=watch).complete
+    (stopped,) = watch.stopped
+    ends(stopped)
+    here(plan(), tmp_path / "b")
+    assert blobs(tmp_path / "a") == blobs(tmp_path / "b")
+    assert list(temporary.iterdir()) == []
+
+
+@linux
+def test_a_worker_that_is_stopped_while_it_reads_the_data_ends_the_run_which_can_be_resumed(tmp_path, temporary):
+    planned = plan(data={"use": "several_ways:data", "once_in": str(tmp_path)})
+    with pytest.raises(EpsgaugeError, match="died while it read the plan's code and data: it was killed"):
+        run(planned.changed(execution={"timeout": 0.5}), out=tmp_path / "a", workers=2)
+    assert (tmp_path / "read").exists()
+    assert run(planned, out=tmp_path / "a", workers=2).complete
+    here(plan(), tmp_path / "b")
+    assert blobs(tmp_path / "a") == blobs(tmp_path / "b")
+    assert list(temporary.iterdir()) == []
+
+
+@linux
+def test_a_worker_that_dies_while_it_sends_a_result_breaks_its_pool(temporary, monkeypatch):
+    """loky itself waits for the rest, whoever killed the worker."""
+
+    def half():
+        frame = sys._getframe()
+        while "result_queue" not in frame.f_locals:
+            frame = frame.f_back
+        os.write(frame.f_locals["result_queue"]._writer.fileno(), struct.pack("!i", 100) + b"half")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(pool, "_NOTICE_SECONDS", 0.1)
+    two = pool.Pool(pickle.dumps(None), 2, None)
+    with pytest.raises(BrokenProcessPool):
+        two.submit(half).result(PATIENCE)
+    assert two.is_broken()
+    two.replace(alone=False)
+    assert two.submit(len, "ab").result(PATIENCE) == 2
+    two.leave(at_once=True)
+    assert list(temporary.iterdir()) == []
+
+
+@linux
+def test_a_reaper_that_is_stopped_keeps_no_run_from_its_end(temporary):
+    scratch = Scratch()
+    os.kill(scratch._reaper.pid, signal.SIGSTOP)
+    scratch.close()
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("ends_parent", [False, True])

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
 from epsgauge.processes import SAFE_PATH, safe_path
@@ -26,6 +27,7 @@ ONE_THREAD = dict.fromkeys(
 # where networks are trained.
 ANY_GROWTH = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 _LEAVING_SECONDS = 5.0  # in which workers that have nothing more to do must end
+_NOTICE_SECONDS = 10.0  # in which loky must have noticed that a worker died
 
 
 class Pool:
@@ -55,7 +57,11 @@ class Pool:
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             with safe_path():
-                future: Future[T] = self._started().submit(job, *args)
+                is_new, pool = self._pool is None, self._started()
+                future: Future[T] = pool.submit(job, *args)
+            if is_new:
+                parts = pool._executor_manager_thread, list(pool._processes.values()), pool._result_queue, self.kill
+                threading.Thread(target=_notice, args=parts, daemon=True).start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         return future
@@ -73,6 +79,10 @@ class Pool:
                 env=environment,
             )
         return self._pool
+
+    def is_broken(self) -> bool:
+        """Whether a worker died and it takes no more jobs."""
+        return self._pool is not None and self._pool._flags.broken is not None
 
     def late(self) -> dict[tuple[int, ...], str]:
         """Which jobs of workers that died had taken too long, each with a sentence."""
@@ -130,3 +140,16 @@ def _kill(processes: list[Any]) -> int:
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
     return len(alive)
+
+
+def _notice(manager: threading.Thread, workers: list[Any], results: Any, kill: Callable[[], None]) -> None:
+    """Break a pool whose worker died while it sent a result; runs in a thread.
+
+    loky would wait for the rest for ever: other workers and this process hold the end of the pipe that it comes from.
+    """
+    wait([worker.sentinel for worker in workers])
+    manager.join(_NOTICE_SECONDS)
+    if manager.is_alive():
+        kill()
+        _kill(workers)
+        results._writer.close()

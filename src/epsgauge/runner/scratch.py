@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,8 @@ class Scratch:
     """A folder for temporary files, and a process that removes it and all that the run started when this one ends."""
 
     def __init__(self, seconds: float | None = None, *, ends_parent: bool = False) -> None:
-        """With `seconds`, workers are killed that take longer for a model and cannot end themselves.
+        """With `seconds`, workers are killed that take longer for a model and cannot end themselves, or are stopped
+        for so long.
 
         With `ends_parent`, so is this process if it is stopped for so long.
         """
@@ -53,6 +55,7 @@ class Scratch:
         else:
             _pipes.discard(self._pipe)
             os.close(self._pipe)
+            self._reaper.send_signal(signal.SIGCONT)  # it may have been stopped
             self._reaper.wait()
         self._lock.close()
 

@@ -135,14 +135,15 @@ class _Site:
     def _take(self, *, fresh: bool) -> _Child:
         with self._lock:
             self.last = time.monotonic()
-            fits = [child for child in self._idle if child.devices == os.environ.get(_DEVICES)]
+            devices = os.environ.get(_DEVICES)
+            fits = [child for child in self._idle if child.devices == devices and not child.pool.is_broken()]
             child = fits[-1] if fits and not fresh else self._new()
             if child in self._idle:
                 self._idle.remove(child)
             unfit = [] if fresh or fits else self._idle
             self._idle = [] if unfit else self._idle
             self._busy.add(child)
-        for each in unfit:  # of other devices, whose memory they would hold
+        for each in unfit:  # of other devices, whose memory they would hold, or dead
             each.pool.leave(at_once=True)
         return child
 

@@ -74,41 +74,60 @@ def clear(folder: str) -> None:
 class Watchdog:
     """Kills workers that take longer than they may and cannot end themselves, which one that is stopped cannot.
 
-    Looks are counted and not seconds: if the whole machine was stopped, so was this process. While the parent is
-    stopped nothing is late, as Ctrl-Z stops all of a run. A parent that works for a cluster is killed after `seconds`.
+    One that is stopped while it trains nothing is killed after `seconds`, too: it would keep a job for ever. Processes
+    that workers have started are left alone. Looks are counted and not seconds: if the whole machine was stopped, so
+    was this process. While the parent is stopped nothing is late, as Ctrl-Z stops all of a run. A parent that works for
+    a cluster is killed after `seconds`.
     """
 
     def __init__(self, folder: str, parent: int, seconds: float, *, ends_parent: bool) -> None:
-        self.folder, self.parent, self.seconds, self.ends_parent = folder, parent, seconds, ends_parent
+        self.folder, self.parent, self.ends_parent = folder, parent, ends_parent
+        self._allowed = seconds / _LOOK + _STOPPED_LOOKS  # looks at one that is stopped and trains nothing
         self._late: Counter[int] = Counter()
         self._parent_stopped = 0
 
     def look(self) -> None:
         if _is_stopped(self.parent):
             self._parent_stopped += 1
-            if self.ends_parent and self._parent_stopped > self.seconds / _LOOK + _STOPPED_LOOKS:
+            if self.ends_parent and self._parent_stopped > self._allowed:
                 _kill(self.parent)
             return
         self._parent_stopped = 0
-        overdue = set(self._overdue())
-        for pid in [pid for pid in self._late if pid not in overdue]:
+        until = self._until()
+        idle = {pid for pid in _children(self.parent) if pid not in until and _is_stopped(pid) and self._is_ours(pid)}
+        late = {pid for pid, end in until.items() if time.monotonic() > end and self._is_ours(pid)}
+        for pid in self._late.keys() - late - idle:
             del self._late[pid]
-        for pid in overdue:
+        for pid in late | idle:
             self._late[pid] += 1
-            if self._late[pid] > (_STOPPED_LOOKS if _is_stopped(pid) else _OVERDUE_LOOKS):
-                with suppress(OSError), open(os.path.join(self.folder, f"{LATE}{pid}"), "a") as file:
-                    file.write(f"\n\n{STOOD_STILL}\n")
+            stopped = self._allowed if pid in idle else _STOPPED_LOOKS
+            if self._late[pid] > (stopped if _is_stopped(pid) else _OVERDUE_LOOKS):
+                if pid in late:
+                    with suppress(OSError), open(os.path.join(self.folder, f"{LATE}{pid}"), "a") as file:
+                        file.write(f"\n\n{STOOD_STILL}\n")
                 _kill(pid)
 
-    def _overdue(self) -> list[int]:
-        """Workers of this run whose models should have been trained."""
-        found = []
+    def _until(self) -> dict[int, float]:
+        """When the models should have been trained that workers train now."""
+        found = {}
         for name in os.listdir(self.folder):
             if name.startswith(LATE):
                 with suppress(OSError, ValueError), open(os.path.join(self.folder, name)) as file:
-                    _, until = json.loads(file.readline())
-                    found += [int(name[len(LATE) :])] if time.monotonic() > until else []
-        return [pid for pid in found if not os.path.isdir("/proc/self") or os.fsencode(self.folder) in _marks(pid)]
+                    _, found[int(name[len(LATE) :])] = json.loads(file.readline())
+        return found
+
+    def _is_ours(self, pid: int) -> bool:
+        return not os.path.isdir("/proc/self") or os.fsencode(self.folder) in _marks(pid)
+
+
+def _children(pid: int) -> list[int]:
+    """Processes that any of its threads has started; none where there is no /proc."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:
+                found += map(int, file.read().split())
+    return found
 
 
 def _is_stopped(pid: int) -> bool:
