@@ -20,6 +20,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.probing import fresh, noise, sampling
 from epsgauge.probing.contents import contents
 from epsgauge.probing.finding import BY_CHANCE, LEVEL, SHARE
+from epsgauge.probing.recorder import Recorder
 from epsgauge.probing.spent import accounted, accounting
 from zoo import network as bugs
 
@@ -613,3 +614,16 @@ def test_the_white_box_sees_a_loop_in_jax(tmp_path):
     )
     scores = eg.audit(played(plan, tmp_path / "run")).judged
     assert scores.tally.tp + scores.tally.tn > 0.75 * scores.tally.n_samples
+
+
+def test_an_update_may_be_a_dict_and_comes_back_as_one():
+    """As JAX holds gradients: the arrays in the order of the keys."""
+    parts = {"weight": np.ones((2, 2)), "bias": (np.full(3, 2.0), [np.full(1, 3.0)])}
+    as_dict, as_list = (Recorder(walk=1.0, stop=None, keep=None) for _ in range(2))
+    found = as_dict(0, parts, max_grad_norm=1.0)
+    first, second, third = as_list(0, [np.full(3, 2.0), np.full(1, 3.0), np.ones((2, 2))], max_grad_norm=1.0)
+    assert as_dict.digests == as_list.digests
+    assert list(found) == ["weight", "bias"]
+    np.testing.assert_array_equal(found["weight"], third)
+    np.testing.assert_array_equal(found["bias"][0], first)
+    np.testing.assert_array_equal(found["bias"][1][0], second)

@@ -11,6 +11,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
+from epsgauge.trainers.trees import leaves, like
 
 Hook = Callable[[Any], None]  # of an optimizer of Opacus
 # Channels that a watch gives, and what the adversary of the plan must see for them.
@@ -43,7 +44,7 @@ class Watch:
         divisor: float = 1.0,
         gradients: Sequence[Any] | None = None,
     ) -> Any:
-        """See one update, an array or a list of arrays, and say which to use.
+        """See one update, an array or arrays in lists, tuples and dicts, and return the one to use.
 
         `max_grad_norm` is the clipping norm. `divisor` is what the sum was divided by, where it is a mean. For canaries
         that are records, `gradients` are those of each of `records` at the same parameters, in the form of the update.
@@ -64,9 +65,8 @@ class Watch:
                 "at every step, when the noise is in the update."
             )
         self._last = number
-        alone = not isinstance(update, (list, tuple))
-        used = self._see([update] if alone else list(update), float(max_grad_norm), float(divisor), gradients)
-        return used[0] if alone else used
+        given = None if gradients is None else [leaves(gradient) for gradient in gradients]
+        return like(update, iter(self._see(leaves(update), float(max_grad_norm), float(divisor), given)))
 
     def of(
         self,

@@ -150,7 +150,7 @@ class RecordCanaries(Watch):
                 "optimizer.attach_step_hook(watch.of(model)) with Opacus."
             )
         size = sum(math.prod(shape) for shape in _shapes(arrays))
-        given = [_clipped(flat(g if isinstance(g, (list, tuple)) else [g]) / max_grad_norm) for g in gradients]
+        given = [_clipped(flat(gradient) / max_grad_norm) for gradient in gradients]
         if any(len(g) != size for g in given):
             raise InvalidInput(
                 f"a gradient of a record must have as many numbers as the update, {size}, but one has "
