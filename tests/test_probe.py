@@ -214,10 +214,53 @@ class EmptyIsNan(bugs.Correct):
 
 def test_batches_without_records():
     """Where they can come, they must be steps like others."""
-    assert [f.name for f in probed(SkipsEmpty(batch=20, epochs=2)).refuted] == ["empty batches"]
+    skips = probed(SkipsEmpty(batch=5, epochs=2), adjacency="substitute")
+    assert [f.name for f in skips.refuted] == ["empty batches"]
     assert "5.3e-22" in result_of(probed(SkipsEmpty()), "empty batches").sentence  # never, in practice
     assert result_of(probed(FailsOnEmpty()), "empty batches").result == "not tested"
     assert "NaN" in result_of(probed(EmptyIsNan(batch=20, epochs=2)), "empty batches").sentence
+
+
+class AdaptiveClipping(bugs.Correct):
+    """The clipping norm follows a noisy share of gradients below it (Andrew et al. 2021)."""
+
+    def fit(self, data, seed, n, watch=None):
+        rng, noisy, clip = np.random.default_rng([seed, 7]), watch, self.clip
+
+        def adapts(step, update, *, max_grad_norm, **_):
+            used = noisy(step, [u * norms[-1] / max_grad_norm for u in update], max_grad_norm=norms[-1])
+            below = len(data[1]) / 2 + 40 * rng.normal()
+            norms.append(norms[-1] * math.exp(-0.2 * (below / n - 0.4)))
+            return used
+
+        norms = [clip]
+        return super().fit(data, seed, n, None if watch is None else adapts)
+
+
+def test_a_clipping_norm_that_adapts_is_not_a_record_that_is_left_out():
+    probe = probed(AdaptiveClipping(), adjacency="add-remove")
+    assert [f.name for f in probe.refuted] == []
+    assert "The clipping norm changes" in result_of(probe, "left out").sentence
+
+
+class StepsByRecords(bugs.Correct):
+    """Takes `size`, and computes its steps from the records that are there."""
+
+    def fit(self, data, seed, n, watch=None):
+        self.__dict__["n"] = len(data[1])
+        return super().fit(data, seed, n, watch)
+
+    def steps(self, n):
+        return super().steps(self.__dict__.get("n", n))
+
+
+def test_fewer_steps_on_fewer_records_are_not_steps_that_are_left_out():
+    """Nor is what happens less often than δ a violation."""
+    found = result_of(probed(StepsByRecords(), adjacency="substitute"), "empty batches")
+    assert (found.result, "comes from the number of records" in found.sentence) == ("not tested", True)
+    rarely = SkipsEmpty(batch=20, epochs=2)
+    assert result_of(probed(rarely), "empty batches").result == "consistent"
+    assert result_of(probed(rarely, delta=1e-9), "empty batches").result == "refuted"
 
 
 def test_the_finding_says_which_part_of_a_model_holds_data():

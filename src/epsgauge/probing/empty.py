@@ -12,12 +12,15 @@ from epsgauge.trainers.protocol import knows_size
 
 # Records that are left, so that most batches are empty and the others tiny.
 LEFT = 2
-# Chances below it are not worth a word.
-DELTA = 1e-9
+# So rarely do steps have no record in a training on enough of them.
+RARELY = 1e-4
 
 
-def empty(pipeline: Pipeline, base: list[Replay], stop: int) -> list[Finding]:
-    """Only where the trainer takes `size`: else its rate would be another one with so few records."""
+def empty(pipeline: Pipeline, base: list[Replay], stop: int, delta: float) -> list[Finding]:
+    """Only if the trainer takes `size`: else its rate would be another one with so few records.
+
+    What happens less often than δ is no violation.
+    """
     q, n, steps = float(pipeline.privacy.sample_rate), len(pipeline.members), int(pipeline.privacy.steps)
     if not knows_size(pipeline.trainer) or q > 0.5:
         return []
@@ -26,11 +29,24 @@ def empty(pipeline: Pipeline, base: list[Replay], stop: int) -> list[Finding]:
     if found is None:
         return [not_tested(name, "The training fails on so few records, or on batches without any.")]
     if found.n_steps < base[0].n_steps:
+        if _by_records(pipeline):
+            why = "The number of steps comes from the number of records, although train takes size."
+            return [not_tested(name, f"{why} Compute it from size.")]
         what = "Steps are left out for batches without records"
     elif not all(np.isfinite(update).all() for update in found.updates):
         what = "A batch without records, or with one, gives an update of NaN"
     else:
         return [Finding(name, "consistent", "A batch without records makes a step with noise, as any other.", rests)]
     often = -math.expm1(steps * math.log1p(-((1 - q) ** n)))  # Pr[any batch of a training is empty]
-    result: Result = "refuted" if often > DELTA else "consistent"
+    result: Result = "refuted" if often > delta else "consistent"
     return [Finding(name, result, f"{what}; the chance of an empty batch is {often:.2g}.", rests)]
+
+
+def _by_records(pipeline: Pipeline) -> bool:
+    """Whether a training makes fewer steps on fewer records, of which there are enough for every batch."""
+    q, steps = float(pipeline.privacy.sample_rate), int(pipeline.privacy.steps)
+    enough = math.ceil(math.log(RARELY / steps) / math.log1p(-q))
+    if enough >= len(pipeline.members):
+        return False
+    fewer = pipeline.replayed(only=enough, keep=[])
+    return fewer is not None and fewer.n_steps < pipeline.replay(keep=[]).n_steps

@@ -91,7 +91,7 @@ def probe(
     pipeline = Pipeline(known, quiet, found.points, members, promised, wanted, pipeline_seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        findings = _findings(pipeline, found)
+        findings = _findings(pipeline, found, d)
     claim = None if claimed_eps is None else checks.one("claimed_eps", checks.eps(claimed_eps, "claimed_eps"))
     findings = [accounting(promised, d, wanted, claim), *findings] if claim is not None else findings
     return Probe(
@@ -119,7 +119,7 @@ def _promised(trainer: Trainer | Observer, privacy: Privacy | None, n: int) -> D
     return privacy
 
 
-def _findings(pipeline: Pipeline, found: Records) -> list[Finding]:
+def _findings(pipeline: Pipeline, found: Records, delta: float) -> list[Finding]:
     stop, steps = steps_needed(pipeline.privacy.sample_rate), int(pipeline.privacy.steps)
     pipeline.replay(stop=1)  # what is imported on the way may draw numbers
     base = [pipeline.replay(model, stop=stop) for model in range(MODELS)]
@@ -152,4 +152,12 @@ def _findings(pipeline: Pipeline, found: Records) -> list[Finding]:
     one = one_record(pipeline, sums) if rate.result == "consistent" else one
     clipped = "refuted" not in (apart.result, one.result)
     of_batches = batches(pipeline, seen, next(iter(sums.values()), None) if clipped else None)
-    return [*out, apart, one, rate, of_batches, *empty(pipeline, base, stop), *whole(pipeline, found, seen, walk)]
+    return [
+        *out,
+        apart,
+        one,
+        rate,
+        of_batches,
+        *empty(pipeline, base, stop, delta),
+        *whole(pipeline, found, seen, walk),
+    ]

@@ -12,6 +12,7 @@ from epsgauge.probing.taking_part import TakingPart
 # Of the crafted records, those that show most in statistics of data, in order.
 TELLING = ("huge", "outlier (z1)", "large-norm (z1)", "mislabelled (z1)", "strange-words (z1)", "rare-token (z1)")
 TRIED = 3
+ADAPTIVE = "The clipping norm changes. If the data choose it, account for that, too."
 
 
 def whole(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float) -> list[Finding]:
@@ -53,7 +54,7 @@ def _past(pipeline: Pipeline, records: Records, seen: TakingPart, usual: Replay,
         if other is None:
             continue
         if len(usual.norms | other.norms) > 1:
-            return not_tested(name, "The clipping norm changes. If the data choose it, account for that, too.")
+            return not_tested(name, ADAPTIVE)
         tried += 1
         found = _difference(usual, other)
         rests = f"A whole training whose updates are scripted, and the same with {what}."
@@ -74,6 +75,8 @@ def _left_out(pipeline: Pipeline, usual: Replay, walk: float) -> Finding:
     other = pipeline.replayed(leave_out=len(pipeline.members) - 1, walk=walk)
     if other is None:
         return not_tested(name, "The training refuses a data set with one record fewer.")
+    if len(usual.norms) > 1:
+        return not_tested(name, ADAPTIVE)
     rests = "A whole training whose updates are scripted, and the same with one record left out."
     found = _difference(usual, other)
     if found is not None and _counts(usual) == _counts(other) and _drawn_late(pipeline):
