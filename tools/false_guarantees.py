@@ -17,6 +17,7 @@ import epsgauge as eg
 from epsgauge.bounds.surest import surest_lower_bound
 
 LEVEL = 0.95
+TWO, IN_TURN = ([0.05, 1.0], [900, 100]), ([0.05, 1.0], [10, 10])  # clipping norms, and parameters of each
 
 
 def repeated(times, apart, seed):
@@ -42,15 +43,15 @@ def row_orders(seed):
     return max(surest_lower_bound(score[o], bit[o], delta=1e-5, level=LEVEL).low for o in orders) > 0
 
 
-def by_group(folder, seed):
-    """Gradient canaries where groups are clipped to 0.05 and 1: DP-SGD(0.2, 1.5, 16) for every record."""
+def by_group(folder, canaries, parameters, norms, seed):
+    """Gradient canaries where parts are clipped to norms of their own: DP-SGD(0.2, 1.5, 16) for every record."""
     privacy = eg.DPSGD(0.2, 1.5, 16)
-    path = Path(folder) / f"{seed}.csv"
-    coins = eg.coins(path, canaries=600, kind="gradient", parameters=1000, privacy=privacy, seed=seed)
+    path = Path(folder) / f"{canaries}-{parameters}-{norms}-{seed}.csv"
+    coins = eg.coins(path, canaries=canaries, kind="gradient", parameters=parameters, privacy=privacy, seed=seed)
     rng, watch = np.random.default_rng(seed), coins.watch()
-    deviation = 1.5 * 2**0.5 * np.repeat([0.05, 1.0], [900, 100])
+    deviation = 1.5 * 2**0.5 * np.resize(np.repeat(*norms), parameters)
     for step in range(privacy.steps):
-        watch(step, rng.normal(size=1000) * deviation, max_grad_norm=1.0)
+        watch(step, rng.normal(size=parameters) * deviation, max_grad_norm=1.0)
     scores = dict(zip(coins.ids, watch.channels()["llr"].tolist(), strict=True))
     return eg.audit(coins.scores(scores), direction="kept").verdict.kind == "violation"
 
@@ -106,7 +107,9 @@ def main() -> None:
             "rows entered six times": (functools.partial(repeated, 6, 0.0), n),
             "six times, 0.001 apart": (functools.partial(repeated, 6, 1e-3), n),
             "best of 150 row orders": (row_orders, n // 4),
-            "clipping by group": (functools.partial(by_group, folder), n // 8),
+            "clipping by group": (functools.partial(by_group, folder, 600, 1000, TWO), n // 8),
+            "the same, 30 canaries": (functools.partial(by_group, folder, 30, 10_000, TWO), n // 8),
+            "small groups in turn": (functools.partial(by_group, folder, 600, 1000, IN_TURN), n // 8),
             "groups cut by outcome": (outcomes, n // 4),
             "memoised mechanism": (remembers, n // 4),
             "noise that follows": (follows, n // 4),

@@ -139,13 +139,14 @@ class Coins:
     def write_scores(self, values: Sequence[float] | Floats, path: str | os.PathLike[str]) -> None:
         """A file of scores that are in the order of `rows`, which `epsgauge scores PATH --coins FILE` judges.
 
-        If `watch` was used, the noise that it saw at each canary goes with them.
+        If `watch` was used, the noise that it saw goes with them, in the order of the parameters.
         """
         if len(values) != len(self.rows):
             raise InvalidInput(f"values must be {len(self.rows)}, one for each canary, but got {len(values)}.")
         rows = [{"id": each, "score": repr(float(value))} for each, value in zip(self.ids, values, strict=True)]
         if self._noise is not None:
-            rows = [row | {NOISE: repr(float(seen))} for row, seen in zip(rows, self._noise, strict=True)]
+            cells = (" ".join(f"{x:.6g}" for x in part) for part in np.array_split(self._noise, len(rows)))
+            rows = [row | {NOISE: cell} for row, cell in zip(rows, cells, strict=True)]
         replace(Path(path), _text(rows))
 
     @cached_property
@@ -154,7 +155,7 @@ class Coins:
 
     @property
     def _noise(self) -> Floats | None:
-        """That the last watch saw, in the order of `rows`."""
+        """That the last watch saw, in the order of the parameters."""
         return self._watches[-1].noise if self._watches else None
 
     @property
@@ -165,8 +166,7 @@ class Coins:
     def _uneven(self, noise: Floats | None) -> str | None:
         if noise is None or self._dpsgd is None or "coordinate" not in self.rows[0]:
             return None
-        in_order = noise[np.argsort([int(row["coordinate"]) for row in self.rows])]
-        return uneven(in_order, stated=float(self._dpsgd.noise_multiplier), steps=self._dpsgd.steps)
+        return uneven(noise, stated=float(self._dpsgd.noise_multiplier), steps=self._dpsgd.steps)
 
     @property
     def _said(self) -> dict[str, Any]:
@@ -187,9 +187,13 @@ class Coins:
                     f"{name} says that canary {each} is {said}, but its coin in {self.file} says {coin[each]}. Score "
                     "the model that was trained with these coins."
                 )
-        noise = {each: number_of(cell, name, each) for each, cell in zip(ids, table.get(NOISE, []), strict=False)}
-        seen = np.array([noise[each] for each in self.ids]) if set(self.ids) <= set(noise) else None
-        return ids, [number_of(cell, name, each) for each, cell in zip(ids, cells, strict=True)], seen
+        seen = dict(zip(ids, table.get(NOISE, []), strict=False))
+        noise = [number_of(one, name, each) for each in self.ids for one in seen.get(each, "").split()]
+        return (
+            ids,
+            [number_of(cell, name, each) for each, cell in zip(ids, cells, strict=True)],
+            np.array(noise) if noise else None,
+        )
 
     def _check_ids(self, ids: list[str], score: Mapping[str, float], name: str) -> None:
         if len(score) < len(ids):

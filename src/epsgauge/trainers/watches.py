@@ -12,8 +12,8 @@ from epsgauge.adjacency import Adjacency
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
 from epsgauge.stats.arrays import Floats, Ints
+from epsgauge.trainers import evenness
 from epsgauge.trainers.coordinates import Coordinates, flat
-from epsgauge.trainers.evenness import Steady
 from epsgauge.trainers.ratio import Ratio
 from epsgauge.trainers.watch import Watch
 
@@ -48,7 +48,8 @@ class GradientCanaries(Watch):
         super().begin()
         self._rng = np.random.default_rng(self._seed)
         self._ratio = Ratio(len(self._signs), self._privacy)
-        self._steady = Steady()
+        self._steady = evenness.Steady()
+        self._around: Coordinates | None = None
         self._start: Floats | float = 0.0
         self._end: Floats | None = None
         self._places: Coordinates | None = None
@@ -89,14 +90,17 @@ class GradientCanaries(Watch):
         self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
     ) -> list[Any]:
         unit, places = max_grad_norm / divisor, self.places(_shapes(arrays))
-        self._steady.add(places.read(arrays) / unit)
+        if self._around is None:
+            shapes = _shapes(arrays)
+            self._around = Coordinates(shapes, evenness.places(shapes, self._directions))
+        self._steady.add(self._around.read(arrays) / unit)
         arrays = places.add(arrays, unit * self.drawn())
         self.saw(places.read(arrays) / unit)
         return arrays
 
     @property
     def noise(self) -> Floats | None:
-        """What was seen of noise at each canary, in clipping norms; None before the second step."""
+        """What was seen of noise at canaries and elsewhere, in clipping norms; None before the first step."""
         return self._steady.deviation
 
     def _found(self) -> dict[str, Floats]:
