@@ -177,7 +177,7 @@ CLAIM = {"delta": 1e-5, "adjacency": "substitute", "train_size": 250, "models": 
 
 
 def test_correct(assert_private):
-    assert_private(network.Correct(), network.data(), eps=3.86, **{**CLAIM, "models": 400})
+    assert_private(network.Correct(noise_multiplier=4.0), network.data(), eps=1.76, **{**CLAIM, "models": 60})
 
 
 @pytest.mark.parametrize("bug", BUGS)

@@ -278,6 +278,7 @@ class TestRay(Contract):
         assert killing.rows(tmp_path) == alone(40)
         assert not any(b"ray_driver" in command(pid) for pid in children(os.getpid()))
 
+    @pytest.mark.long
     def test_the_cluster_of_an_open_session_is_joined(self, cluster, alone, tmp_path):
         import ray
 

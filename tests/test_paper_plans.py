@@ -80,6 +80,7 @@ def test_the_points_suffice(name):
         assert len(roles.reference) == plan.game.reference_size
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_check_takes_them(kind):
     """Over m the accountant is asked once: n is the same."""

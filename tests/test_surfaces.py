@@ -180,7 +180,7 @@ def test_a_bound_whose_condition_is_refuted_is_not_shown(tmp_path):
     assert whole.verdict.conditional_bound is not None
     assert found.verdict.conditional_bound is None
     assert found.verdict.kind == "violation"  # the game refutes the curve too
-    hidden, row = whole.verdict.conditional_bound, re.compile(r"Curve:? \|? ?≥|\"curve\"")
+    hidden, row = whole.verdict.conditional_bound, re.compile(r'Curve:? \|? ?≥|"method": "curve", "label"')
     for name in ("print", "notebook", "HTML", "Markdown", "JSON"):
         there, gone = (dict(texts(audit))[name] for audit in (whole, found))
         assert row.search(there), name

@@ -40,10 +40,10 @@ def tiny(tightness, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("name", "methods"),
     [
-        ("white-box", ["curve", "weighted"]),
         ("records", ["curve", "weighted"]),
-        ("hidden-state", ["gaussian"] * 3),
-        ("black-box", ["curve", "weighted"] * 3),
+        pytest.param("white-box", ["curve", "weighted"], marks=pytest.mark.long),
+        pytest.param("hidden-state", ["gaussian"] * 3, marks=pytest.mark.long),
+        pytest.param("black-box", ["curve", "weighted"] * 3, marks=pytest.mark.long),
     ],
 )
 def test_a_setting_has_a_row_for_each_bound(tiny, name, methods):

@@ -78,6 +78,7 @@ def test_a_run_without_the_channel_says_who_gives_it():
         Trajectory().scores(replace(seen, channels={"loss": seen["loss"]}))
 
 
+@pytest.mark.long
 def test_a_rehearsal_teaches_it_to_find_noise_that_all_steps_share(tmp_path):
     plan = eg.Plan(
         name="same noise",
