@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from epsgauge.auditing.audit import audit
-from epsgauge.methods.repeats import Groups, copied
+from epsgauge.methods.repeats import PERIODS, Groups, copied, in_a_row, stretch
 from epsgauge.scores.table import Scores
 
 KINDS = {
@@ -53,6 +53,83 @@ def test_copies_are_named(kind, mean, times, apart):
         score = np.tile(KINDS[kind](bit, x, rng), times)
         score += apart * rng.normal(size=len(score))
         assert "repeat another one, score and bit" in copied(np.arange(len(score)), score, np.tile(bit, times))
+
+
+HARD_TO_SEE = {
+    "yes or no": lambda x, k, rng: 1.0 * (x > 0),
+    "noise": lambda x, k, rng: x + 0.01 * rng.normal(size=len(x)),
+    "another scale": lambda x, k, rng: np.sign(x) * np.abs(x) ** (1 + 0.05 * k),
+    "nothing of it": lambda x, k, rng: rng.normal(size=len(x)),
+}
+
+
+@pytest.mark.parametrize("kind", HARD_TO_SEE)
+@pytest.mark.parametrize("order", ["tables", "rows", "models"])
+def test_copies_are_seen_by_their_bits(kind, order):
+    """Whatever the scores: table after table, row after row, or shuffled with the numbers of models kept."""
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        bit, x = drawn(rng, 150, 0.0)
+        score = np.concatenate([HARD_TO_SEE[kind](x, k, rng) for k in range(6)])
+        at = np.arange(900).reshape(6, 150).T.ravel() if order == "rows" else np.arange(900)
+        model, mixed = np.arange(900), rng.permutation(900) if order == "models" else np.arange(900)
+        found = copied(model[mixed], score[at][mixed], np.tile(bit, 6)[at][mixed])
+        assert "Enter each model once" in found
+
+
+ORDERS = {
+    "by score": lambda b, x: np.argsort(x),
+    "by score in parts": lambda b, x: np.lexsort((x, np.arange(len(b)) // 50)),
+    "by bit": lambda b, x: np.argsort(b, kind="stable"),
+    "by bit in parts": lambda b, x: np.lexsort((b, np.arange(len(b)) // 40)),
+    "in turn": lambda b, x: np.argsort(np.where(b, np.cumsum(b), np.cumsum(1 - b)), kind="stable"),
+    "two and one in turn": lambda b, x: np.argsort(np.where(b, np.cumsum(b) / 2, np.cumsum(1 - b)), kind="stable"),
+    "by guess": lambda b, x: np.argsort(x > 0.5, kind="stable"),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("mean", [0.0, 1.0, 2.0, 4.0, 100.0])
+def test_rows_in_any_usual_order_keep_their_guarantee(order, mean):
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        bit, x = drawn(rng, int(rng.choice([100, 300, 1000])), mean)
+        at = ORDERS[order](bit, x)
+        assert copied(np.arange(len(bit)), x[at], bit[at]) is None
+
+
+@pytest.mark.parametrize("block", [[0, 1], [0, 0, 1, 1], [0, 1, 1, 0, 1, 0]])
+def test_one_half_of_each_block_keeps_the_guarantee(block):
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        bit = np.concatenate([rng.permutation(block) for _ in range(200)])
+        assert copied(np.arange(len(bit)), rng.normal(size=len(bit)), bit) is None
+
+
+def test_the_chance_of_equal_stretches_and_runs_by_enumeration():
+    """Of all bits: as long as the length is twice what α asks for, it is far below; runs alone come close."""
+    every = np.array(list(product((0, 1), repeat=16)))
+    for unlikely in (0.3, 0.1, 1e-2):
+        assert np.mean([in_a_row(bits, unlikely) is not None for bits in every]) <= unlikely
+    for unlikely in (64.0, 16.0, 2.0):  # above 1, so that there is something to see
+        length = 2 * int(np.ceil(np.log2(16**2 / 2 / unlikely)))
+        twice = np.mean([stretch(bits, unlikely) is not None for bits in every])
+        assert twice <= 16**2 / 2 * 2.0**-length
+
+
+def test_stretches_by_a_slow_twin():
+    rng = np.random.default_rng(7)
+    for _ in range(30):
+        bit = rng.integers(0, 2, 120)
+        if rng.random() < 0.7:
+            bit[70:110] = bit[10:50]
+        length = 2 * int(np.ceil(np.log2(120**2 / 2 / 1.0)))
+        words = {}
+        for i in range(120 - length + 1):
+            word = bit[i : i + length]
+            if all(np.sum(word[p:] != word[:-p]) >= length / 4 for p in range(1, PERIODS + 1)):
+                words.setdefault(tuple(word), []).append(i)
+        assert (stretch(bit, 1.0) is not None) == any(len(at) > 1 for at in words.values())
 
 
 def test_some_copies_among_others_are_named():

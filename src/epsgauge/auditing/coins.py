@@ -189,11 +189,8 @@ class Coins:
                 )
         seen = dict(zip(ids, table.get(NOISE, []), strict=False))
         noise = [number_of(one, name, each) for each in self.ids for one in seen.get(each, "").split()]
-        return (
-            ids,
-            [number_of(cell, name, each) for each, cell in zip(ids, cells, strict=True)],
-            np.array(noise) if noise else None,
-        )
+        values = [number_of(cell, name, each) for each, cell in zip(ids, cells, strict=True)]
+        return ids, values, np.array(noise) if noise else None
 
     def _check_ids(self, ids: list[str], score: Mapping[str, float], name: str) -> None:
         if len(score) < len(ids):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from epsgauge.stats import special
@@ -12,6 +14,8 @@ NEAR = 1e-6  # scores that are closer, in units of their spread, count as equal
 NEARER = (0.1, 0.25, 0.5, 2 / 3, 0.75, 5 / 6, 0.9, 0.95)  # parts of the gaps between scores that count as none
 BLOCKS = (2, 3, 4, 6, 8, 12)  # rows that follow one another, whatever the gaps between them
 LEAST = 0.01  # two groups of equal scores count for no less, however large they are
+PERIODS, DIFFER = 12, 1 / 4  # by which a stretch of bits is compared with itself, and differs in a quarter at least
+TIMES = (2, 3, 5, 7, 11, 13)  # that rows are entered one after the other
 RATES = np.linspace(0.05, 8.0, 160)  # at any of them Chernoff's bound holds
 
 
@@ -26,8 +30,8 @@ def copied(model: Ints, score: Floats, bit: Ints) -> str | None:
     order = np.argsort(score, kind="stable")
     groups = [Groups(score[order], bit[order], starts) for starts in _groupings(score[order])]
     chances = [*(each.turned() for each in groups), groups[0].alike(len(np.unique(model)) == len(model))]
-    if min(chances) * len(chances) >= UNLIKELY:
-        return None
+    if min(chances) * len(chances) >= UNLIKELY / 2:
+        return _again(model, bit)
     found = groups[int(np.argmin(chances)) % len(groups)]
     at = int(np.argmax(found.repeats))
     one, other = order[found.starts[at] : found.starts[at] + 2]
@@ -37,6 +41,63 @@ def copied(model: Ints, score: Floats, bit: Ints) -> str | None:
         f"repeat another one, score and bit, far more often than chance allows: {where} have the scores "
         f"{score[one]:.6g} and {score[other]:.6g} and the bit {bit[one]}. Enter each model once"
     )
+
+
+def _again(model: Ints, bit: Ints) -> str | None:
+    """Why a stretch of bits looks like a copy, in the order of rows or of models, whatever the scores."""
+    orders = [np.arange(len(bit)), *([np.argsort(model, kind="stable")] if np.any(np.diff(model) < 0) else [])]
+    for order in orders:
+        if (found := stretch(bit[order], UNLIKELY / 8)) is not None:
+            one, other, length = found
+            where = " and ".join(f"{order[at]} to {order[at + length - 1]}" for at in (one, other))
+            what = f"the {length} bits of rows {where} are the same"
+        elif (times := in_a_row(bit[order], UNLIKELY / 8)) is not None:
+            what = f"equal bits come in multiples of {times}"
+        else:
+            continue
+        return f"it needs rows that are independent, but {what}, which coins hardly do. Enter each model once"
+    return None
+
+
+def stretch(bit: Ints, unlikely: float) -> tuple[int, int, int] | None:
+    """Where a stretch of bits begins that is there twice, and its length; None if coins may do that.
+
+    Two stretches of as many coins are equal with 2^−length, also where they overlap. The length is twice what this
+    asks for, so that it is enough where each second bit follows from the one before, as with one member in a pair.
+    Bits that were sorted, or taken in turn, repeat too: a stretch counts only if it differs from itself a little later.
+    """
+    length = 2 * math.ceil(math.log2(len(bit) ** 2 / 2 / unlikely))
+    if len(bit) <= length:
+        return None
+    code, size = bit.astype(np.int64), 1
+    while size < length:  # equal codes are equal stretches
+        step = min(size, length - size)
+        code = np.unique(code[:-step] * (code.max() + 1) + code[step:], return_inverse=True)[1].ravel()
+        size += step
+    differ = np.full(len(code), True)
+    for period in range(1, min(PERIODS, length - 1) + 1):
+        sums = np.append(0, np.cumsum(bit[period:] != bit[:-period]))
+        differ &= (sums[length - period :] - sums[: len(sums) - length + period])[: len(code)] >= DIFFER * length
+    at = np.flatnonzero(differ)
+    order = at[np.argsort(code[at], kind="stable")]
+    same = np.flatnonzero(np.diff(code[order]) == 0)
+    return (int(order[same[0]]), int(order[same[0] + 1]), length) if len(same) else None
+
+
+def in_a_row(bit: Ints, unlikely: float) -> int | None:
+    """Of which number the lengths of runs are multiples, in a stretch of so many runs as coins hardly have.
+
+    A run of coins is a multiple of two with a third, and with a half at most if ones are more likely than zeros.
+    """
+    ends = np.flatnonzero(np.diff(bit))
+    lengths = np.diff(ends)
+    for times in TIMES:
+        others = np.flatnonzero(np.append(np.insert(lengths % times, 0, 1), 1))
+        widest = int(np.argmax(np.diff(others)))
+        runs = lengths[others[widest] : others[widest + 1] - 1]
+        if len(runs) > math.log2(len(bit) * len(TIMES) / unlikely) and np.ptp(runs):
+            return times
+    return None
 
 
 def _groupings(score: Floats) -> list[Ints]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def places(shapes: Sequence[tuple[int, ...]], canaries: Ints) -> Ints:
     if ends[-1] <= ELSEWHERE:
         return np.arange(ends[-1])
     rng = np.random.default_rng(0)
-    ranges = [(0, ends[-1], ELSEWHERE), *((a, b, OF_EACH) for a, b in zip(ends[:-1], ends[1:], strict=True) if a < b)]
+    ranges = [(0, ends[-1], ELSEWHERE), *((a, b, OF_EACH) for a, b in pairwise(ends) if a < b)]
     return np.unique(np.concatenate([canaries, *(rng.integers(*each) for each in ranges)]))
 
 
