@@ -45,6 +45,7 @@ def _of_other_neighbours() -> float:
 
 CASES = {**_cases(network), **_cases(opacus_loops)}
 CASES["steps from the data"] = Case(network.SizeOfData, "zoo.network:data", bug=True, adjacency="add-remove")
+CASES["all at once, batch clipped"] = Case(network.ClipsAllAtOnce, "zoo.network:data", bug=True, adjacency="add-remove")
 CASES["claim of other neighbours"] = Case(
     network.Correct,
     "zoo.network:data",

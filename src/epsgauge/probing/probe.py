@@ -13,7 +13,8 @@ from epsgauge.adjacency import checked as checked_adjacency
 from epsgauge.data.points import as_points
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
-from epsgauge.probing.copies import copies, one_record
+from epsgauge.probing.clipping import clipping
+from epsgauge.probing.copies import copied, copies, one_record
 from epsgauge.probing.empty import empty
 from epsgauge.probing.finding import Finding, not_tested
 from epsgauge.probing.fresh import between, within
@@ -42,7 +43,7 @@ from epsgauge.trainers.protocol import (
 # Models whose steps are compared, and steps of one more, from its first to its last.
 MODELS, LATE = 3, 64
 # What is seen by replacing records.
-BY_RECORDS = ("sensitivity", "one record", "sampling rate", "Poisson batches")
+BY_RECORDS = ("sensitivity", "clipping", "one record", "sampling rate", "Poisson batches")
 
 
 def probe(
@@ -143,6 +144,8 @@ def _findings(pipeline: Pipeline, found: Records) -> list[Finding]:
             "Which random numbers are drawn depends on the record: give noise, batches and layers their own generators."
         )
         return [*out, *(not_tested(name, why) for name in BY_RECORDS), *whole(pipeline, found, seen, walk)]
+    alike = [one for model in range(MODELS) if (one := copied(pipeline, found, model, stop=stop)) is not None]
+    clips = clipping(pipeline, found, alike, stop)
     apart, rate, sums = (
         sensitivity(pipeline, found, seen, walk),
         sampling_rate(pipeline, seen),
@@ -150,6 +153,15 @@ def _findings(pipeline: Pipeline, found: Records) -> list[Finding]:
     )
     one = not_tested("one record", "How many copies of a record are in a batch is not known: see the sampling rate.")
     one = one_record(pipeline, sums) if rate.result == "consistent" else one
-    clipped = "refuted" not in (apart.result, one.result)
+    clipped = clips.counts and "refuted" not in (apart.result, one.result)
     of_batches = batches(pipeline, seen, next(iter(sums.values()), None) if clipped else None)
-    return [*out, apart, one, rate, of_batches, *empty(pipeline, base, stop), *whole(pipeline, found, seen, walk)]
+    return [
+        *out,
+        apart,
+        clips.finding,
+        one,
+        rate,
+        of_batches,
+        *empty(pipeline, base, stop),
+        *whole(pipeline, found, seen, walk),
+    ]
