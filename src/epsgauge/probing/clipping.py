@@ -43,7 +43,7 @@ def clipping(pipeline: Pipeline, records: Records, alike: list[Copied], stop: in
     records in a batch does not show, replacing one is as good as adding it, which may move the update by C, not 2C.
     """
     q, n = float(pipeline.privacy.sample_rate), len(pipeline.members)
-    if not alike or not all(one.straight for one in alike):
+    if not all(one.straight for one in alike):
         why = "Trainings on copies of one record differ by more than their numbers of records, or fail."
         return Clips(not_tested(NAME, why), counts=True)
     rests = f"{2 * len(alike)} trainings on copies of one record; the model stands still."
@@ -76,9 +76,7 @@ def clipping(pipeline: Pipeline, records: Records, alike: list[Copied], stop: in
 def _same_of_half(pipeline: Pipeline, records: Records, whole: Copied) -> bool:
     """With all records in each batch: whether half the records move an update as far as all."""
     half = copied(pipeline, records, 0, only=len(pipeline.members) // 2, stop=1)
-    if half is None or half.other != whole.other or not half.straight:
-        return False
-    return abs(half.apart - whole.apart) <= ROUNDING * whole.apart
+    return half.straight and half.other == whole.other and abs(half.apart - whole.apart) <= ROUNDING * whole.apart
 
 
 def _farthest(pipeline: Pipeline, records: Records, alike: list[Copied], stop: int) -> Moved | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsgauge.probing.finding import SHARE, Finding, not_tested
 from epsgauge.probing.pipeline import Pipeline, Replay
@@ -45,6 +46,10 @@ class Copied:
         """Whether all batches with records move an update by the same."""
         return self.straight and float(np.ptp(self.sizes[self.sizes != 0])) <= ROUNDING * self.apart
 
+    def noise_between(self, i: int, j: int) -> Floats:
+        """Of two of its steps, so weighted that copies cancel: numbers of N(0, σ²), or further from 0 than such."""
+        return without_copies(self.replay.updates[i], self.sizes[i], self.replay.updates[j], self.sizes[j])
+
     def apart_from(self, pipeline: Pipeline, places: Iterable[int], index: int, seed: int, stop: int) -> list[Update]:
         """What it changes in each update to have another record in these places: noise cancels."""
         put = dict.fromkeys(range(len(pipeline.members)), self.ordinary) | dict.fromkeys(places, index)
@@ -52,13 +57,20 @@ class Copied:
         return [] if other is None else _apart(self.replay, other)
 
 
-def copied(pipeline: Pipeline, records: Records, seed: int, **how: Any) -> Copied | None:
-    """None where the training refuses copies of one record."""
-    ordinary = int(records.targets[0])
-    everywhere = range(len(pipeline.members))
+def without_copies(x: NDArray[Any], x_size: float, y: NDArray[Any], y_size: float) -> Floats:
+    """Two updates on x_size and y_size copies of one record: their difference is N(0, σ²) where noise is their own."""
+    a, b = (y_size, x_size) if x_size or y_size else (1.0, 1.0)
+    scale = float(np.hypot(a, b))
+    return np.subtract(a / scale * x, b / scale * y, dtype=np.float64)
+
+
+def copied(pipeline: Pipeline, records: Records, seed: int, **how: Any) -> Copied:
+    """Where the training refuses copies of one record, or no other one moves it farther, sizes are not known."""
+    ordinary, everywhere = int(records.targets[0]), range(len(pipeline.members))
     found = pipeline.replayed(seed, put=dict.fromkeys(everywhere, ordinary), **how)
     if found is None or not found.updates or not all(np.isfinite(update).all() for update in found.updates):
-        return None
+        found = pipeline.replay(seed, **how)
+        return Copied(found, ordinary, ordinary, np.ones(len(found.updates)), straight=False, apart=0.0)
     for index in long_ones(records):
         other = pipeline.replayed(seed, put=dict.fromkeys(everywhere, index), **how)
         if other is not None and other.kept == found.kept:
@@ -66,7 +78,7 @@ def copied(pipeline: Pipeline, records: Records, seed: int, **how: Any) -> Copie
             if np.isfinite(sizes).all() and sizes.any():
                 sizes = sizes if straight else np.ones_like(sizes)
                 return Copied(found, ordinary, index, sizes, straight, float(sizes.max()))
-    return Copied(found, ordinary, ordinary, np.ones(len(found.updates)), False, 0.0)
+    return Copied(found, ordinary, ordinary, np.ones(len(found.updates)), straight=False, apart=0.0)
 
 
 def long_ones(records: Records) -> list[int]:
@@ -83,7 +95,7 @@ def _sizes(apart: list[Update]) -> tuple[Floats, bool]:
     line = apart[farthest].astype(np.float64) / lengths[farthest]
     sizes = np.array([float(update @ line) for update in apart])
     off = np.sqrt(np.maximum(lengths**2 - sizes**2, 0.0))
-    return sizes, bool((off <= STRAIGHT * lengths[farthest]).all())
+    return sizes, len(line) > 1 and bool((off <= STRAIGHT * lengths[farthest]).all())
 
 
 def _apart(found: Replay, other: Replay) -> list[Update]:

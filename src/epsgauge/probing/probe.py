@@ -17,7 +17,7 @@ from epsgauge.probing.clipping import clipping
 from epsgauge.probing.copies import copied, copies, one_record
 from epsgauge.probing.empty import empty
 from epsgauge.probing.finding import Finding, not_tested
-from epsgauge.probing.fresh import between, within
+from epsgauge.probing.fresh import between, there_is, within
 from epsgauge.probing.noise import drawn, noise
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records, records
@@ -129,11 +129,14 @@ def _findings(pipeline: Pipeline, found: Records) -> list[Finding]:
             "a trainer that takes watch must call it at every step, but it was never called. Call "
             "watch(step, update, max_grad_norm=...), or optimizer.attach_step_hook(watch) with Opacus."
         )
-    late = pipeline.replay(MODELS, keep=np.unique(np.linspace(0, steps - 1, LATE).astype(np.int64)).tolist())
+    alike = [copied(pipeline, found, model, stop=stop) for model in range(MODELS)]
+    kept = np.unique(np.linspace(0, steps - 1, LATE).astype(np.int64)).tolist()
+    late = copied(pipeline, found, MODELS, keep=kept)
     seeded = pipeline.replay(0, stop=stop).digests == base[0].digests
-    of_noise = drawn(pipeline, base, seeded=seeded)
-    there = noise(pipeline, of_noise)
-    out = [there, between(pipeline, base, late, of_noise, enough=there.result != "refuted"), within(of_noise)]
+    of_noise = drawn(pipeline, alike, seeded=seeded)
+    amount = noise(pipeline, of_noise)
+    there = there_is(pipeline, of_noise, enough=amount.result != "refuted")
+    out = [amount, between(base, [*alike, late], there), within(of_noise, there)]
     if not seeded:
         why = "Two trainings with one seed differ: some randomness is not seeded. Derive every generator from `seed`."
         return [*out, *(not_tested(name, why) for name in (*BY_RECORDS, "steps", "bypass"))]
@@ -144,7 +147,6 @@ def _findings(pipeline: Pipeline, found: Records) -> list[Finding]:
             "Which random numbers are drawn depends on the record: give noise, batches and layers their own generators."
         )
         return [*out, *(not_tested(name, why) for name in BY_RECORDS), *whole(pipeline, found, seen, walk)]
-    alike = [one for model in range(MODELS) if (one := copied(pipeline, found, model, stop=stop)) is not None]
     clips = clipping(pipeline, found, alike, stop)
     apart, rate, sums = (
         sensitivity(pipeline, found, seen, walk),
