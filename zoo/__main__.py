@@ -25,7 +25,7 @@ import epsgauge as eg
 from epsgauge.numbers import at_least
 from epsgauge.probing.finding import LEVEL
 from epsgauge.runner.executors import InProcess
-from zoo.cases import CASES, DELTA, TRAIN_SIZE
+from zoo.cases import CASES, DELTA
 
 # What is added to a plan, from the weakest adversary to the strongest
 ADVERSARIES: dict[str, dict[str, Any]] = {
@@ -52,7 +52,7 @@ def probed(name: str, seed: int = 0) -> eg.Probe:
             adjacency=case.adjacency,
             claimed_eps=case.claimed_eps,
             delta=DELTA,
-            train_size=TRAIN_SIZE,
+            train_size=case.train_size,
             seed=seed,
         )
 
@@ -69,7 +69,7 @@ def audited(name: str, adversary: str, n_models: int) -> tuple[eg.Audit, str, fl
         probe=False,  # it has a column of its own
         data=case.data,
         trainer={"use": case.use, **changes.get("trainer", {})},
-        game={"train_size": TRAIN_SIZE, "adjacency": case.adjacency},
+        game={"train_size": case.train_size, "adjacency": case.adjacency},
         adversary=changes.get("adversary", {}),
         audit={**changes.get("audit", {}), **claim},
         folder=Path(__file__).parent.parent,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import epsgauge as eg
 from epsgauge.mechanisms.accounting import accountant_eps
-from zoo import network, opacus_loops
+from zoo import network, opacus_loops, small
 
 TRAIN_SIZE = 250
 DELTA = 1e-5
@@ -23,6 +23,7 @@ class Case:
     adjacency: Literal["substitute", "add-remove"] = "substitute"
     claimed_eps: float | None = None
     said: str | None = None
+    train_size: int = TRAIN_SIZE
 
     @property
     def use(self) -> str:
@@ -35,7 +36,9 @@ class Case:
 
 def _cases(module: Any) -> dict[str, Case]:
     every = {**module.BUGS, **module.TWINS}
-    return {name: Case(t, f"{module.__name__}:data", bug=name in module.BUGS) for name, t in every.items()}
+    size = getattr(module, "TRAIN_SIZE", TRAIN_SIZE)
+    of_data = f"{module.__name__}:data"
+    return {name: Case(t, of_data, bug=name in module.BUGS, train_size=size) for name, t in every.items()}
 
 
 def _of_other_neighbours() -> float:
@@ -43,8 +46,9 @@ def _of_other_neighbours() -> float:
     return round(accountant_eps(privacy, delta=DELTA, adjacency="add-remove") or 0.0, 3)
 
 
-CASES = {**_cases(network), **_cases(opacus_loops)}
+CASES = {**_cases(network), **_cases(opacus_loops), **_cases(small)}
 CASES["steps from the data"] = Case(network.SizeOfData, "zoo.network:data", bug=True, adjacency="add-remove")
+CASES["all at once, batch clipped"] = Case(network.ClipsAllAtOnce, "zoo.network:data", bug=True, adjacency="add-remove")
 CASES["claim of other neighbours"] = Case(
     network.Correct,
     "zoo.network:data",

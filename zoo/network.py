@@ -240,6 +240,34 @@ class ClipsMicrobatches(Correct):
         return found
 
 
+class ClipsTheBatch(Correct):
+    """the sum of a batch is clipped, as by clip_grad_norm_, and not the gradient of each record"""
+
+    def clipped_sum(self, layers):
+        total = [g for a, e in layers for g in (a.T @ e, e.sum(axis=0))]
+        return [g * self.to(self.clip, np.sqrt(sum((g**2).sum() for g in total))) for g in total]
+
+
+class ClipsTheBatchOfMeans(ClipsTheBatch):
+    """the mean gradient of a batch is clipped, as by clip_grad_norm_, and noise σC is added to the mean"""
+
+    def clipped_sum(self, layers):
+        return super().clipped_sum([(a, e / max(1, len(e))) for a, e in layers])
+
+
+@dataclass(frozen=True)
+class ClipsAllAtOnce(ClipsTheBatch):
+    """the gradient of all records is clipped, with neighbours that add or remove one"""
+
+    noise_multiplier: float = 8.0
+
+    def privacy(self, n):
+        return eg.DPSGD(sample_rate=1.0, noise_multiplier=self.noise_multiplier, steps=self.steps(n))
+
+    def sample(self, rng, y, n, step, seed):
+        return np.arange(len(y))
+
+
 class DividesFirst(Correct):
     """gradients are divided by the batch size before they are clipped"""
 
@@ -459,6 +487,28 @@ class ClipsLayersRight(ClipsLayers):
     share = 0.5**0.5
 
 
+@dataclass(frozen=True)
+class AllAtOnce(ClipsAllAtOnce):
+    """each step has all records, each clipped"""
+
+    clipped_sum = Correct.clipped_sum
+
+
+class Normalises(Correct):
+    """gradients are scaled to the clipping norm, long and short ones"""
+
+    def to(self, clip, norms):
+        return clip / (norms + 0.01)
+
+
+class Projects(Correct):
+    """each record is clipped, and then the sum of a batch is, too"""
+
+    def clipped_sum(self, layers):
+        total = super().clipped_sum(layers)
+        return [g * self.to(self.clip, np.sqrt(sum((g**2).sum() for g in total))) for g in total]
+
+
 class ScalesByPublic(Correct):
     """records are scaled by public numbers"""
 
@@ -485,6 +535,8 @@ BUGS = {
     "no clipping": NoClipping,
     "mean clipped": ClipsTheMean,
     "means of microbatches clipped": ClipsMicrobatches,
+    "batch clipped": ClipsTheBatch,
+    "mean of the batch clipped": ClipsTheBatchOfMeans,
     "divided before clipping": DividesFirst,
     "clipped to 1": ClipsToOne,
     "unclipped part": MixesIn,
@@ -514,6 +566,9 @@ TWINS = {
     "noise shared out rightly": WorkersRight,
     "noise with the clipping norm": NoiseWithClip,
     "layers clipped to a share": ClipsLayersRight,
+    "all at once": AllAtOnce,
+    "normalised gradients": Normalises,
+    "projected sum": Projects,
     "scaled by public numbers": ScalesByPublic,
     "one of ten by lot": OneOfTen,
 }

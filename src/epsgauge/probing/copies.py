@@ -1,11 +1,17 @@
-"""Copies: trainings without noise on one record again and again, whose updates say how long its gradient is."""
+"""Copies: trainings on one record again and again, whose updates differ by their noise and their number of copies."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from epsgauge.probing.finding import SHARE, Finding, not_tested
-from epsgauge.probing.pipeline import Pipeline
+from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.probing.recorder import Update
 from epsgauge.probing.records import Records
 from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats
@@ -14,6 +20,91 @@ from epsgauge.stats.arrays import Floats
 TRIED = 12
 # Lengths are rounded, too.
 ROUNDING = 1e-3
+# Records whose copies are compared with those of an ordinary one: of the longest gradients first.
+LONG = ("huge", "huge, other label", "large-norm (z1)", "large-norm (z0)")
+# Differences of two trainings that are not on one line hold more than the number of copies.
+STRAIGHT = 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """A training on copies of an ordinary record. The model stands still.
+
+    `sizes` are those of its batches, in an unknown unit: the same steps on copies of another record differ by that many
+    times the difference of the two clipped gradients, and their noise cancels. Where they differ by more, all are 1.
+    """
+
+    replay: Replay
+    ordinary: int  # the record, and the other one
+    other: int
+    sizes: Floats
+    straight: bool  # whether the differences are multiples of one another
+    apart: float  # the longest of them, in clipping norms
+
+    @property
+    def constant(self) -> bool:
+        """Whether all batches with records move an update by the same."""
+        return self.straight and float(np.ptp(self.sizes[self.sizes != 0])) <= ROUNDING * self.apart
+
+    def noise_between(self, i: int, j: int) -> Floats:
+        """Of two of its steps, so weighted that copies cancel: numbers of N(0, σ²), or further from 0 than such."""
+        return without_copies(self.replay.updates[i], self.sizes[i], self.replay.updates[j], self.sizes[j])
+
+    def apart_from(self, pipeline: Pipeline, places: Iterable[int], index: int, seed: int, stop: int) -> list[Update]:
+        """What it changes in each update to have another record in these places: noise cancels."""
+        put = dict.fromkeys(range(len(pipeline.members)), self.ordinary) | dict.fromkeys(places, index)
+        other = pipeline.replayed(seed, put=put, stop=stop)
+        return [] if other is None else _apart(self.replay, other)
+
+
+def without_copies(x: NDArray[Any], x_size: float, y: NDArray[Any], y_size: float) -> Floats:
+    """Two updates on x_size and y_size copies of one record: their difference is N(0, σ²) where noise is their own."""
+    a, b = (y_size, x_size) if x_size or y_size else (1.0, 1.0)
+    scale = float(np.hypot(a, b))
+    return np.subtract(a / scale * x, b / scale * y, dtype=np.float64)
+
+
+def copied(pipeline: Pipeline, records: Records, seed: int, **how: Any) -> Copied:
+    """Where the training refuses copies of one record, or no other one moves it farther, sizes are not known."""
+    ordinary, everywhere = int(records.targets[0]), range(len(pipeline.members))
+    found = pipeline.replayed(seed, put=dict.fromkeys(everywhere, ordinary), **how)
+    if found is None or not found.updates or not all(np.isfinite(update).all() for update in found.updates):
+        found = pipeline.replay(seed, **how)
+        return Copied(found, ordinary, ordinary, np.ones(len(found.updates)), straight=False, apart=0.0)
+    for index in long_ones(records):
+        other = pipeline.replayed(seed, put=dict.fromkeys(everywhere, index), **how)
+        if other is not None and other.kept == found.kept:
+            sizes, straight = _sizes(_apart(found, other))
+            if np.isfinite(sizes).all() and sizes.any():
+                sizes = sizes if straight else np.ones_like(sizes)
+                return Copied(found, ordinary, index, sizes, straight, float(sizes.max()))
+    return Copied(found, ordinary, ordinary, np.ones(len(found.updates)), straight=False, apart=0.0)
+
+
+def long_ones(records: Records) -> list[int]:
+    names = [*(name for name in LONG if name in records.crafted), *records.crafted]
+    return [records.crafted[name] for name in dict.fromkeys(names)][:TRIED]
+
+
+def _sizes(apart: list[Update]) -> tuple[Floats, bool]:
+    """How long differences are along the line of the longest, and whether all are on it."""
+    lengths = np.array([length(update) for update in apart])
+    farthest = int(np.argmax(lengths))
+    if not 0 < lengths[farthest] < np.inf:
+        return np.zeros(len(lengths)), False
+    line = apart[farthest].astype(np.float64) / lengths[farthest]
+    sizes = np.array([float(update @ line) for update in apart])
+    off = np.sqrt(np.maximum(lengths**2 - sizes**2, 0.0))
+    return sizes, len(line) > 1 and bool((off <= STRAIGHT * lengths[farthest]).all())
+
+
+def _apart(found: Replay, other: Replay) -> list[Update]:
+    """Of two trainings with one seed."""
+    return [b - a for a, b in zip(found.updates, other.updates, strict=False)]
+
+
+def length(update: Update) -> float:
+    return float(np.linalg.norm(update.astype(np.float64)))
 
 
 def copies(pipeline: Pipeline, records: Records, stop: int) -> dict[str, Floats]:
@@ -24,7 +115,7 @@ def copies(pipeline: Pipeline, records: Records, stop: int) -> dict[str, Floats]
     for name, index in list(records.crafted.items())[-TRIED:]:
         found = pipeline.replayed(put=dict.fromkeys(range(len(pipeline.members)), index), quiet=True, stop=stop)
         if found is not None and len(found.updates) > 1:
-            out[name] = np.array([float(np.linalg.norm(update.astype(np.float64))) for update in found.updates])
+            out[name] = np.array([length(update) for update in found.updates])
     return out
 
 

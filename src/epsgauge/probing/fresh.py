@@ -4,58 +4,74 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from epsgauge.probing.copies import Copied, without_copies
 from epsgauge.probing.finding import SHARE, Finding, not_tested
 from epsgauge.probing.noise import ROUNDING, Drawn, most
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.recorder import MOST
-from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats, Ints
 
 # Updates that are compared with one another, and numbers of each.
 UPDATES, NUMBERS = 96, 50_000
+# Shares of noise below it, that are left when the signal is estimated from the same steps, are not looked at.
+LEFT = 0.25
+# A sum of squares, of how many numbers, and where.
+Test = tuple[float, int, str]
 
 
-def between(pipeline: Pipeline, base: list[Replay], late: Replay, found: Drawn | None, *, enough: bool) -> Finding:
-    """Any two updates at the same parameters differ by their noise, or by more, and so do sums of updates.
+def there_is(pipeline: Pipeline, found: Drawn | None, *, enough: bool) -> float:
+    """What noise is expected: as accounted, or half of what is there, if that is known to be less."""
+    return pipeline.privacy.noise_multiplier if enough else _half(found)
 
-    Half the squared distance of two is σ² χ², or more. Two that share noise are nearer to each other, and so are sums
-    where the noise of one step takes back that of another. `late` has steps of a whole training. `enough` says whether
-    first steps have as much noise as is accounted.
+
+def between(base: list[Replay], alike: list[Copied], there: float) -> Finding:
+    """Each step and each parameter has its own noise, at any two steps of any trainings, and so have sums of updates.
+
+    Updates on copies of one record, with the model standing still, differ by their noise, or by more: then sums of
+    squares are σ² χ², or more. Updates that share noise are nearer to each other, and so are sums where the noise of
+    one step takes back that of another. The last of `alike` has steps of a whole training.
     """
     name = "fresh noise"
-    there = pipeline.privacy.noise_multiplier if enough else _half(found)
     if there == 0:
         return not_tested(name, "There is no noise, or not enough to tell.")
-    size = sum(math.prod(shape) for shape in base[0].shapes)
+    shapes = base[0].shapes
+    size = sum(math.prod(shape) for shape in shapes)
     places = np.linspace(0, size - 1, min(size, NUMBERS)).astype(np.int64)
-    per_model = max(2, min(UPDATES, MOST // max(size, 1)) // (len(base) + 1))
-    single = [one for model, each in enumerate([*base, late]) for one in _some(each, model, places, per_model)]
+    per_model = max(2, min(UPDATES, MOST // max(size, 1)) // len(alike))
+    single = [one for model, each in enumerate(alike) for one in _some(each, model, places, per_model)]
     steps = min(len(each.updates) for each in base)
-    sums = [(f"the sums of {steps} updates of model {m + 1}", _sum(each, steps, places)) for m, each in enumerate(base)]
-    tests = [*_pairs(single), *(_pairs(sums) if steps > 1 else [])]
+    sums = [
+        (f"the sums of {steps} updates of model {m + 1}", _sum(each, steps, places), 1.0) for m, each in enumerate(base)
+    ]
+    tests = [*_pairs(single), *(_pairs(sums) if steps > 1 else []), *_left(alike, places, shapes)]
     if not tests:
         return not_tested(name, "No two updates could be compared.")
-    nearest, where = min((most(half, count, SHARE / len(tests)), where) for half, count, where in tests)
+    nearest, where = min((most(squares, count, SHARE / len(tests)), where) for squares, count, where in tests)
+    n_steps = sum(len(each.replay.updates) for each in alike)
     rests = (
-        f"{len(single)} updates of {len(base) + 1} models that stand still, each with each, and sums; Gaussian noise."
+        f"{n_steps} updates of {len(alike)} models that stand still, on copies of a record, and sums; Gaussian noise."
     )
     if nearest >= there:
-        return Finding(name, "consistent", "No two updates share their noise, at any step.", rests, exact=False)
+        text = "Each step and each parameter has its own noise, and no two updates share any."
+        return Finding(name, "consistent", text, rests, exact=False)
     nearest = 0.0 if nearest < ROUNDING else nearest
-    text = f"Between {where} there is noise of at most {nearest:.2g} clipping norms: it is shared, taken back, or less "
-    return Finding(name, "refuted", text + "than in other steps.", rests, exact=False, noise=nearest)
+    text = f"{where} there is noise of at most {nearest:.2g} clipping norms: it is shared, taken back, or less "
+    return Finding(name, "refuted", text + "than elsewhere.", rests, exact=False, noise=nearest)
 
 
-def _some(each: Replay, model: int, places: Ints, count: int) -> list[tuple[str, Floats]]:
-    """Updates of a training, the last among them."""
-    if not each.updates:
+def _some(each: Copied, model: int, places: Ints, count: int) -> list[tuple[str, Floats, float]]:
+    """Updates of a training, the last among them, and their numbers of copies."""
+    updates, kept = each.replay.updates, each.replay.kept
+    if not updates:
         return []
-    which = np.unique(np.linspace(0, len(each.updates) - 1, count).astype(np.int64)).tolist()
-    names = [f"step {each.kept[i] + 1} of model {model + 1}" for i in which]
-    return [(name, each.updates[i][places].astype(np.float64)) for name, i in zip(names, which, strict=True)]
+    which = np.unique(np.linspace(0, len(updates) - 1, count).astype(np.int64)).tolist()
+    name = "step {} of model {}"
+    return [(name.format(kept[i] + 1, model + 1), updates[i][places].astype(np.float64), each.sizes[i]) for i in which]
 
 
 def _sum(each: Replay, steps: int, places: Ints) -> Floats:
@@ -67,62 +83,94 @@ def _sum(each: Replay, steps: int, places: Ints) -> Floats:
     return total / np.sqrt(np.maximum(count, 1))
 
 
-def _pairs(named: list[tuple[str, Floats]]) -> list[tuple[float, int, str]]:
-    """Half the squared distance of each two, of the numbers that are trained in both, how many these are, and who."""
+def _pairs(named: list[tuple[str, Floats, float]]) -> list[Test]:
+    """Of each two, of the numbers that are trained in both."""
     out = []
-    for (a, x), (b, y) in itertools.combinations(named, 2):
+    for (a, x, x_size), (b, y, y_size) in itertools.combinations(named, 2):
         both = (x != 0) & (y != 0)
         if both.any():
-            out.append((float(((x - y)[both] ** 2).sum()) / 2, int(both.sum()), f"{a} and {b}"))
+            apart = without_copies(x, x_size, y, y_size)[both]
+            out.append((float(apart @ apart), int(both.sum()), f"Between {a} and {b}"))
     return out
+
+
+def _left(alike: list[Copied], places: Ints, shapes: list[tuple[int, ...]]) -> list[Test]:
+    """Of each step and of each parameter, what is left of updates without the record that is copied."""
+    out: list[Test] = []
+    squares, counts = np.zeros(len(places)), np.zeros(len(places), dtype=np.int64)
+    for model, each in enumerate(alike):
+        rest, free = residuals(np.array([update[places] for update in each.replay.updates]), each.sizes)
+        squares += (rest**2).sum(axis=0)
+        counts += np.rint(free.sum(axis=0)).astype(np.int64)
+        for step, x, share in zip(each.replay.kept, rest, free, strict=True):
+            own = share > LEFT
+            if own.any():
+                where = f"In step {step + 1} of model {model + 1}"
+                out.append((float((x[own] ** 2 / share[own]).sum()), int(own.sum()), where))
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    for i in np.flatnonzero(counts):
+        array = int(np.searchsorted(ends, places[i], side="right"))
+        where = (
+            f"In parameter {places[i] - (ends[array - 1] if array else 0) + 1} of array {array + 1}, over all steps,"
+        )
+        out.append((float(squares[i]), int(counts[i]), where))
+    return out
+
+
+def residuals(updates: NDArray[Any], sizes: Floats) -> tuple[Floats, Floats]:
+    """What is left [steps, d] when the record that is copied is estimated by least squares, and its share of σ²."""
+    trained = updates != 0
+    weights = sizes[:, None] * trained
+    total = (weights**2).sum(axis=0)
+    there = np.maximum(total, np.finfo(np.float64).tiny)
+    rest = trained * (updates - sizes[:, None] * ((weights * updates).sum(axis=0) / there))
+    return rest, trained - weights**2 / there
 
 
 def _half(found: Drawn | None) -> float:
     """Of the noise that is there, which may differ from array to array: two updates that share it are nearer still."""
-    if found is None or found.mixed or not found.trained.any():
+    if found is None or not found.trained.any():
         return 0.0
     there = math.sqrt(float((found.vectors[found.trained] ** 2).mean()))
     return there / 2 if there > ROUNDING else 0.0
 
 
-def within(found: Drawn | None) -> Finding:
-    """Noise of two arrays, of rows and of columns of one: no correlation beyond chance.
-
-    The squared correlation of two vectors of k independent Gaussian numbers is Beta(1/2, (k − 1)/2).
+def within(found: Drawn | None, there: float) -> Finding:
+    """Noise of two arrays, of rows and of columns of one, and of neighbours in one: their sums and differences have as
+    much noise as they. What is correlated has less in one of the two; anything else can only make them larger.
     """
     name = "independence"
-    if found is None or found.mixed:
-        return not_tested(name, f"The noise could not be isolated. {'' if found is None else found.mixed}".strip())
-    tests: list[tuple[float, str]] = []
+    if found is None or there == 0:
+        return not_tested(name, "There is no noise, or not enough to tell.")
+    tests: list[tuple[Floats, Floats, str]] = []
     arrays = [vectors for vectors, _ in found.arrays()]
     for (i, a), (j, b) in itertools.combinations(enumerate(arrays), 2):
         size = min(a.shape[1], b.shape[1], NUMBERS)
-        tests.append((_chance(a[:, :size], b[:, :size]), f"arrays {i + 1} and {j + 1}"))
-        tests.append((_chance(a[:, -size:], b[:, -size:]), f"arrays {i + 1} and {j + 1}"))
+        tests.append((a[:, :size], b[:, :size], f"arrays {i + 1} and {j + 1}"))
+        tests.append((a[:, -size:], b[:, -size:], f"arrays {i + 1} and {j + 1}"))
     for i, (a, shape) in enumerate(zip(arrays, found.shapes, strict=True)):
-        if len(shape) > 1 and a.size:
-            rows = a.reshape(len(a), shape[0], -1)
-            for axis, what in ((1, "rows"), (2, "columns")):
+        rows = a.reshape(len(a), *(shape if len(shape) < 2 else (shape[0], -1)))
+        for axis, what in ((1, "numbers" if len(shape) < 2 else "rows"), (2, "columns")):
+            if axis < rows.ndim and rows.shape[axis] > 1:
                 half = rows.shape[axis] // 2
                 even, odd = (np.take(rows, np.arange(first, 2 * half, 2), axis=axis) for first in (0, 1))
-                tests.append((_chance(even, odd), f"{what} of array {i + 1}"))
-    if not tests:
-        return not_tested(name, "The model has one array of one dimension: there is nothing to compare.")
-    chance, where = min(tests)
-    rests = f"{len(found.vectors)} vectors of noise; {len(tests)} correlations; Gaussian noise."
-    if chance < SHARE / len(tests):
+                tests.append((even, odd, f"{what} of array {i + 1}"))
+    bounds = [(_least_of_two(a, b, SHARE / len(tests)), where) for a, b, where in tests]
+    if not bounds:
+        return not_tested(name, "The model has one parameter: there is nothing to compare.")
+    least, where = min(bounds)
+    rests = f"{len(found.vectors)} vectors of noise; {len(tests)} comparisons; Gaussian noise."
+    if least < there:
         text = f"The noise is not independent from parameter to parameter: that of {where} is correlated."
         return Finding(name, "refuted", text, rests, exact=False)
     return Finding(name, "consistent", "Arrays, rows and columns have noise of their own.", rests, exact=False)
 
 
-def _chance(a: Floats, b: Floats) -> float:
-    """Of a correlation at least as large in size; 1 where there are too few numbers, or no noise."""
+def _least_of_two(a: Floats, b: Floats, chance: float) -> float:
+    """A bound for the noise in sums and in differences."""
     x, y = a.ravel(), b.ravel()
     both = (x != 0) & (y != 0)
-    x, y = x[both], y[both]
-    norms = float(x @ x) * float(y @ y)
-    if len(x) < 8 or norms == 0:
-        return 1.0
-    square = min(float(x @ y) ** 2 / norms, 1.0)
-    return float(special.betainc((len(x) - 1) / 2, 0.5, 1.0 - square))
+    if not both.any():
+        return math.inf
+    square, product, count = float(x[both] @ x[both] + y[both] @ y[both]) / 2, float(x[both] @ y[both]), int(both.sum())
+    return most(max(0.0, square - abs(product)), count, chance / 2)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from epsgauge.probing.copies import Copied
 from epsgauge.probing.finding import SHARE, Finding, not_tested
-from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.recorder import MOST, Update
 from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats
@@ -37,33 +38,37 @@ class Drawn:
         return list(zip(np.split(self.vectors, ends, axis=1), np.split(self.trained, ends, axis=1), strict=True))
 
 
-def drawn(pipeline: Pipeline, base: list[Replay], *, seeded: bool) -> Drawn | None:
+def drawn(pipeline: Pipeline, alike: list[Copied], *, seeded: bool) -> Drawn | None:
     """The noise of first steps: with it and without, all else equal.
 
-    Where the trainer has no switch for its noise, halved differences of two steps of models that stand still. What the
-    batches contribute is in them, too, and can only make them larger.
+    Where the trainer has no switch for its noise, differences of two steps on copies of one record. What else is in
+    them can only make them larger.
     """
     pairs: list[tuple[Update, Update]] = []
     if pipeline.quiet is None:
-        pairs = [pair for each in base for pair in zip(each.updates[::2], each.updates[1::2], strict=False)]
+        steps = [(each, i) for each in alike for i in range(0, len(each.replay.updates) - 1, 2)]
+        pairs = [(each.replay.updates[i], each.replay.updates[i + 1]) for each, i in steps]
         trained = [(a != 0) & (b != 0) for a, b in pairs]
-        mixed, scale = "The trainer has no switch for its noise.", math.sqrt(2)
+        vectors = [each.noise_between(i, i + 1) for each, i in steps]
+        mixed = "The trainer has no switch for its noise."
     else:
         for seed in range(SEEDS):
             noisy, quiet = (pipeline.replay(seed, stop=1, quiet=without) for without in (False, True))
             if noisy.shapes == quiet.shapes and noisy.updates and len(pairs) * len(noisy.updates[0]) < MOST:
                 pairs.append((noisy.updates[0], quiet.updates[0]))
         trained = [(a != 0) | (b != 0) for a, b in pairs]
-        mixed, scale = "", 1.0
+        vectors = [np.subtract(a, b, dtype=np.float64) for a, b in pairs]
+        mixed = ""
         if not seeded:
             mixed = "Two trainings with one seed differ."
         elif pairs and not _by_noise_alone(pipeline, pairs[0]):
             mixed = "Without its noise the trainer does something else, too."
-    vectors = [np.subtract(a, b, dtype=np.float64) / scale for a, b in pairs]
     fresh = [i for i, v in enumerate(vectors) if not any(np.allclose(v, w, atol=ROUNDING) for w in vectors[:i])]
     if not fresh:
         return None
-    return Drawn(np.array([vectors[i] for i in fresh]), np.array([trained[i] for i in fresh]), base[0].shapes, mixed)
+    return Drawn(
+        np.array([vectors[i] for i in fresh]), np.array([trained[i] for i in fresh]), alike[0].replay.shapes, mixed
+    )
 
 
 def _by_noise_alone(pipeline: Pipeline, pair: tuple[Update, Update]) -> bool:
@@ -102,8 +107,12 @@ def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
     text = f"{what} is at most {bound:.3g} clipping norms" if bound else f"{what} is 0"
     hint = "" if bound else " (If watch is called before the noise is added, call it after.)"
     k, of = len(found.vectors), f"{len(arrays)} arrays of parameters"
-    how = f"{k} first steps with noise and without" if pipeline.quiet is not None else f"{k} differences of two steps"
-    more = f" {found.mixed} So what batches contribute may count as noise." if found.mixed else ""
+    how = (
+        f"{k} first steps with noise and without"
+        if pipeline.quiet is not None
+        else f"{k} differences of two steps on copies of a record"
+    )
+    more = f" {found.mixed} So what else differs may count as noise." if found.mixed else ""
     rests = f"{how}, as a whole and in {of}; Gaussian noise.{more}"
     if bound < accounted:
         return Finding(name, "refuted", f"{text}, where {accounted:.3g} is accounted.{hint}", rests, False, noise=bound)

@@ -13,10 +13,11 @@ from epsgauge.adjacency import checked as checked_adjacency
 from epsgauge.data.points import as_points
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
-from epsgauge.probing.copies import copies, one_record
+from epsgauge.probing.clipping import clipping
+from epsgauge.probing.copies import copied, copies, one_record
 from epsgauge.probing.empty import empty
 from epsgauge.probing.finding import Finding, not_tested
-from epsgauge.probing.fresh import between, within
+from epsgauge.probing.fresh import between, there_is, within
 from epsgauge.probing.noise import drawn, noise
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records, records
@@ -42,7 +43,7 @@ from epsgauge.trainers.protocol import (
 # Models whose steps are compared, and steps of one more, from its first to its last.
 MODELS, LATE = 3, 64
 # What is seen by replacing records.
-BY_RECORDS = ("sensitivity", "one record", "sampling rate", "Poisson batches")
+BY_RECORDS = ("sensitivity", "clipping", "one record", "sampling rate", "Poisson batches")
 
 
 def probe(
@@ -128,11 +129,14 @@ def _findings(pipeline: Pipeline, found: Records, delta: float) -> list[Finding]
             "a trainer that takes watch must call it at every step, but it was never called. Call "
             "watch(step, update, max_grad_norm=...), or optimizer.attach_step_hook(watch) with Opacus."
         )
-    late = pipeline.replay(MODELS, keep=np.unique(np.linspace(0, steps - 1, LATE).astype(np.int64)).tolist())
+    alike = [copied(pipeline, found, model, stop=stop) for model in range(MODELS)]
+    kept = np.unique(np.linspace(0, steps - 1, LATE).astype(np.int64)).tolist()
+    late = copied(pipeline, found, MODELS, keep=kept)
     seeded = pipeline.replay(0, stop=stop).digests == base[0].digests
-    of_noise = drawn(pipeline, base, seeded=seeded)
-    there = noise(pipeline, of_noise)
-    out = [there, between(pipeline, base, late, of_noise, enough=there.result != "refuted"), within(of_noise)]
+    of_noise = drawn(pipeline, alike, seeded=seeded)
+    amount = noise(pipeline, of_noise)
+    there = there_is(pipeline, of_noise, enough=amount.result != "refuted")
+    out = [amount, between(base, [*alike, late], there), within(of_noise, there)]
     if not seeded:
         why = "Two trainings with one seed differ: some randomness is not seeded. Derive every generator from `seed`."
         return [*out, *(not_tested(name, why) for name in (*BY_RECORDS, "steps", "bypass"))]
@@ -143,6 +147,7 @@ def _findings(pipeline: Pipeline, found: Records, delta: float) -> list[Finding]
             "Which random numbers are drawn depends on the record: give noise, batches and layers their own generators."
         )
         return [*out, *(not_tested(name, why) for name in BY_RECORDS), *whole(pipeline, found, seen, walk)]
+    clips = clipping(pipeline, found, alike, stop)
     apart, rate, sums = (
         sensitivity(pipeline, found, seen, walk),
         sampling_rate(pipeline, seen),
@@ -150,11 +155,12 @@ def _findings(pipeline: Pipeline, found: Records, delta: float) -> list[Finding]
     )
     one = not_tested("one record", "How many copies of a record are in a batch is not known: see the sampling rate.")
     one = one_record(pipeline, sums) if rate.result == "consistent" else one
-    clipped = "refuted" not in (apart.result, one.result)
+    clipped = clips.counts and "refuted" not in (apart.result, one.result)
     of_batches = batches(pipeline, seen, next(iter(sums.values()), None) if clipped else None)
     return [
         *out,
         apart,
+        clips.finding,
         one,
         rate,
         of_batches,

@@ -46,8 +46,9 @@ def records(raw: Any, points: Points, rng: np.random.Generator, most: int) -> Re
         points = points.extended(given)
     spoilt = None
     if view.x.dtype.kind == "f":
-        crafted["huge"] = len(points)
-        points = points.extended(view.write([Record((HUGE * view.x[0]).astype(view.x.dtype), _label(view, 0))]))
+        for what, label in (("huge", _label(view, 0)), ("huge, other label", _other_label(view, 0))):
+            crafted[what] = len(points)
+            points = points.extended(view.write([Record((HUGE * view.x[0]).astype(view.x.dtype), label)]))
         spoilt = len(points)
         points = points.extended(view.write([Record(np.full_like(view.x[0], np.nan), _label(view, 0))]))
     rows = _targets(view, rng)[:most]
@@ -69,6 +70,12 @@ def _other(view: View, row: int) -> Any:
     if view.kind == "text":
         return next((x for x in view.x if x != view.x[row]), view.x[row])
     return view.x[int(np.argmax(((view.flat - view.flat[row]) ** 2).sum(axis=1)))]
+
+
+def _other_label(view: View, row: int) -> Any:
+    if view.y is None:
+        return None
+    return next((label for label in view.labels if label != view.y[row]), view.y[row])
 
 
 def _label(view: View, row: int) -> Any:
