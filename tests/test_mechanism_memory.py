@@ -2,13 +2,14 @@
 
 import functools
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
 from command_line import ask
 
 import epsgauge as eg
-from epsgauge.sampling.memory import Series
+from epsgauge.sampling.memory import Series, few_mixed
 from epsgauge.sampling.outputs import Outputs
 
 HONEST = {
@@ -17,6 +18,9 @@ HONEST = {
     "rarely": lambda rng, n: 1.0 * (rng.random(n) < 0.12),
     "geometric": lambda rng, n: 1.0 * rng.geometric(0.6, n),
     "no number": lambda rng, n: np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+    "histogram": lambda rng, n: rng.geometric(0.5, (n, 3)) - rng.geometric(0.5, (n, 3)),
+    "rounded": lambda rng, n: rng.laplace(size=n).round(1),
+    "float16": lambda rng, n: rng.laplace(size=n).astype(np.float16).astype(np.float64),
     "wide": lambda rng, n: rng.normal(size=(n, 20)),
 }
 
@@ -73,6 +77,61 @@ def test_noise_that_follows_the_noise_before(mechanism, until):
     assert found.verdict.promise == "estimate"
     assert found.verdict.kind != "violation"
     assert "outputs depend on the ones before: the mechanism keeps a state" in found.verdict.sentence
+
+
+class Kept:
+    """A few draws of Laplace noise for each data set, with some jitter at each call."""
+
+    def __init__(self, few, jitter, in_turn, seed):
+        self.rng = np.random.default_rng(seed)
+        self.kept = self.rng.laplace(size=(2, few))
+        self.jitter, self.in_turn, self.calls = jitter, in_turn, [0, 0]
+
+    def __call__(self, data):
+        self.calls[data] += 1
+        few = self.kept.shape[1]
+        at = self.calls[data] % few if self.in_turn else self.rng.integers(few)
+        return data + self.kept[data, at] + self.jitter * self.rng.normal()
+
+
+@pytest.mark.parametrize(("few", "jitter"), [(1, 1e-9), (1, 1e-3), (5, 0.0), (5, 1e-9), (5, 1e-4)])
+@pytest.mark.parametrize("in_turn", [True, False])
+def test_answers_near_to_few_that_are_kept(few, jitter, in_turn):
+    """It was a guaranteed ε ≥ 5.1 where 1 is true."""
+    for seed in range(4):
+        found = audited(Kept(few, jitter, in_turn, seed))
+        assert found.verdict.promise == "estimate"
+        assert f"at one of {2 * few} values, or near it" in found.verdict.sentence
+
+
+def test_answers_of_yes_or_no_that_come_in_turn():
+    """Each is an answer that it may give; the order is not."""
+    calls, kept = [0, 0], [[0, 1, 0, 0, 1], [1, 1, 0, 1, 1]]
+
+    def in_turn(data):
+        calls[data] += 1
+        return kept[data][calls[data] % 5]
+
+    assert "outputs depend on the ones before" in audited(in_turn).verdict.sentence
+
+
+def with_hardly_any_noise(data):
+    return data + 1e-3 * np.random.default_rng().laplace()
+
+
+def test_hardly_any_noise_is_a_violation():
+    found = audited(with_hardly_any_noise)
+    assert (found.verdict.kind, found.verdict.promise) == ("violation", "guaranteed")
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 3), (3, 4), (4, 4), (5, 5), (8, 5)])
+def test_the_chance_of_few_mixed_pairs_by_enumeration(n, m):
+    """Over all orders of n outputs above and the others below."""
+    every = [np.array(one, bool) for one in product((0, 1), repeat=2 * m) if sum(one) == n]
+    mixed = np.array([np.sum(one[::2] != one[1::2]) for one in every])
+    for one, found in zip(every, mixed, strict=True):
+        said = few_mixed(one[::2], one[1::2])
+        assert said == pytest.approx(np.mean(mixed <= found)) or said == 1.0
 
 
 @pytest.mark.parametrize("until", [None, "violation"])

@@ -79,6 +79,18 @@ def remembers(seed):
     return refuted(memoised, seed)
 
 
+def keeps(few, jitter, seed):
+    """The same with few draws in turn, and some jitter at each call."""
+    rng, calls = np.random.default_rng(seed), [0, 0]
+    kept = rng.laplace(size=(2, few))
+
+    def in_turn(data):
+        calls[data] += 1
+        return data + kept[data, calls[data] % few] + jitter * rng.normal()
+
+    return refuted(in_turn, seed)
+
+
 def follows(seed):
     """Noise that follows the noise before: AR(1) with 0.99."""
     rng, last = np.random.default_rng(seed), [0.0]
@@ -125,6 +137,8 @@ def main() -> None:
             "small groups in turn": (functools.partial(by_group, folder, 600, 1000, IN_TURN), n // 8),
             "groups cut by outcome": (outcomes, n // 4),
             "memoised mechanism": (remembers, n // 4),
+            "the same with jitter": (functools.partial(keeps, 1, 1e-9), n // 4),
+            "five draws in turn": (functools.partial(keeps, 5, 0.0), n // 4),
             "noise that follows": (follows, n // 4),
         }
         for name, (violated, of) in cases.items():
