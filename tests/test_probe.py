@@ -187,6 +187,7 @@ SMALL = {
     "nine: last epoch without noise": "fresh noise",
     "nine: one number for an array": "independence",
     "nine: bias without noise": "noise",
+    "nine: empty batches skipped": "steps",
 }
 
 
@@ -195,7 +196,7 @@ def test_noise_among_large_batches(name):
     """The record that is copied is projected out, so that what a batch of 400 contributes hides nothing."""
     found = eg.probe(small.BUGS[name](), small.data(), train_size=small.TRAIN_SIZE)
     assert SMALL[name] in [f.name for f in found.refuted], str(found)
-    assert result_of(found, SMALL[name]).noise is None or result_of(found, SMALL[name]).noise < 1e-4
+    assert (result_of(found, SMALL[name]).noise or 0.0) < 1e-4
 
 
 @pytest.mark.parametrize("name", small.TWINS)
@@ -267,7 +268,7 @@ class EmptyIsNan(bugs.Correct):
 def test_batches_without_records():
     """Where they can come, they must be steps like others."""
     skips = probed(SkipsEmpty(batch=5, epochs=2), adjacency="substitute")
-    assert [f.name for f in skips.refuted] == ["empty batches"]
+    assert [f.name for f in skips.refuted] == ["empty batches", "steps"]  # as many as have records
     assert "5.3e-22" in result_of(probed(SkipsEmpty()), "empty batches").sentence  # never, in practice
     assert result_of(probed(FailsOnEmpty()), "empty batches").result == "not tested"
     assert "NaN" in result_of(probed(EmptyIsNan(batch=20, epochs=2)), "empty batches").sentence
@@ -313,6 +314,29 @@ def test_fewer_steps_on_fewer_records_are_not_steps_that_are_left_out():
     rarely = SkipsEmpty(batch=20, epochs=2)
     assert result_of(probed(rarely), "empty batches").result == "consistent"
     assert result_of(probed(rarely, delta=1e-9), "empty batches").result == "refuted"
+
+
+def test_a_number_of_steps_that_varies_with_the_seed():
+    """Also where the trainer takes no size, so that it cannot be trained on few records."""
+
+    class NoSize:
+        inner = small.SkipsEmpty()
+        privacy, losses = inner.privacy, inner.losses
+
+        def train(self, data, *, seed, watch=None):
+            return self.inner.train(data, seed=seed, size=small.TRAIN_SIZE, watch=watch)
+
+    found = eg.probe(NoSize(), small.data(), train_size=small.TRAIN_SIZE)
+    assert [f.name for f in found.refuted] == ["steps"]
+    assert "made from 36 to" in found.refuted[0].sentence
+
+
+def test_a_sampling_rate_from_the_number_of_records():
+    more = {"train_size": small.TRAIN_SIZE}
+    found = eg.probe(small.RateOfData(), small.data(), **more)
+    assert [f.name for f in found.refuted] == ["left out"]
+    assert "batches have about 402 of 1000 records, where 200 are expected" in found.refuted[0].sentence
+    assert not eg.probe(small.RateOfData(), small.data(), adjacency="substitute", **more).refuted
 
 
 def test_the_finding_says_which_part_of_a_model_holds_data():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import epsgauge as eg
@@ -49,6 +49,10 @@ def _of_other_neighbours() -> float:
 CASES = {**_cases(network), **_cases(opacus_loops), **_cases(small)}
 CASES["steps from the data"] = Case(network.SizeOfData, "zoo.network:data", bug=True, adjacency="add-remove")
 CASES["all at once, batch clipped"] = Case(network.ClipsAllAtOnce, "zoo.network:data", bug=True, adjacency="add-remove")
+CASES["nine, one added or removed"] = replace(
+    CASES["nine"], adjacency="add-remove", said="nine parameters, with neighbours that add or remove a record"
+)
+CASES["nine: rate from the data"] = replace(CASES["nine"], trainer=small.RateOfData, bug=True, adjacency="add-remove")
 CASES["claim of other neighbours"] = Case(
     network.Correct,
     "zoo.network:data",

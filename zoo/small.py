@@ -108,6 +108,28 @@ class NoBiasNoise(Nine):
         return [weights, 0 * bias]
 
 
+@dataclass(frozen=True)
+class OfThree(Nine):
+    """batches of three records on average"""
+
+    batch: int = 3
+    steps: int = 40
+
+
+class SkipsEmpty(OfThree):
+    """batches of three records on average: one without records is no step"""
+
+    def skipped(self, rows):
+        return not len(rows)
+
+
+class RateOfData(Nine):
+    """the sampling rate comes from the private number of records, with neighbours that add or remove one"""
+
+    def sample(self, rng, there, n):
+        return super().sample(rng, there, there)
+
+
 # Twins without the bug
 
 
@@ -130,9 +152,11 @@ BUGS = {
     "nine: last epoch without noise": NoiseAtFirst,
     "nine: one number for an array": OneNumber,
     "nine: bias without noise": NoBiasNoise,
+    "nine: empty batches skipped": SkipsEmpty,
 }
 TWINS = {
     "nine": Nine,
+    "nine: batches of three": OfThree,
     "nine: weight decay": Decays,
     "nine: public records": Teaches,
 }

@@ -22,7 +22,7 @@ from epsgauge.probing.noise import drawn, noise
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records, records
 from epsgauge.probing.result import Probe
-from epsgauge.probing.sampling import batches, sampling_rate, steps_needed
+from epsgauge.probing.sampling import batches, rate_of_half, sampling_rate, steps_needed
 from epsgauge.probing.sensitivity import sensitivity
 from epsgauge.probing.spent import accounted, accounting, found_eps
 from epsgauge.probing.taking_part import taking_part
@@ -146,7 +146,8 @@ def _findings(pipeline: Pipeline, found: Records, delta: float) -> list[Finding]
         why = (
             "Which random numbers are drawn depends on the record: give noise, batches and layers their own generators."
         )
-        return [*out, *(not_tested(name, why) for name in BY_RECORDS), *whole(pipeline, found, seen, walk)]
+        out += [not_tested(name, why) for name in BY_RECORDS]
+        return [*out, *whole(pipeline, found, seen, late.replay, walk=walk)]
     clips = clipping(pipeline, found, alike, stop)
     apart, rate, sums = (
         sensitivity(pipeline, found, seen, walk),
@@ -157,13 +158,7 @@ def _findings(pipeline: Pipeline, found: Records, delta: float) -> list[Finding]
     one = one_record(pipeline, sums) if rate.result == "consistent" else one
     clipped = clips.counts and "refuted" not in (apart.result, one.result)
     of_batches = batches(pipeline, seen, next(iter(sums.values()), None) if clipped else None)
-    return [
-        *out,
-        apart,
-        clips.finding,
-        one,
-        rate,
-        of_batches,
-        *empty(pipeline, base, stop, delta),
-        *whole(pipeline, found, seen, walk),
-    ]
+    out += [apart, clips.finding, one, rate, of_batches, *empty(pipeline, base, stop, delta)]
+    halved = pipeline.adjacency == "add-remove" and clips.counts and "refuted" not in (rate.result, of_batches.result)
+    rates = rate_of_half(pipeline, found, alike[0], stop) if halved else None
+    return [*out, *whole(pipeline, found, seen, late.replay, walk=walk, rates=rates)]

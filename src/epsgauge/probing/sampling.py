@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from epsgauge.probing.copies import Copied, copied
 from epsgauge.probing.finding import SHARE, Finding, not_tested
 from epsgauge.probing.pipeline import Pipeline
+from epsgauge.probing.records import Records
 from epsgauge.probing.taking_part import TakingPart
 from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats
@@ -15,6 +18,8 @@ from epsgauge.stats.arrays import Floats
 POISSON = "Poisson batches"
 # Norms of sums of equal gradients that differ by less have as many terms.
 SAME = 1e-3
+# Places in which a record is replaced, until one is in a batch.
+PLACES = 3
 
 
 def steps_needed(rate: float) -> int:
@@ -47,6 +52,30 @@ def batches(pipeline: Pipeline, seen: TakingPart, sums: Floats | None) -> Findin
     """`sums` are the lengths of the sums of copies of one record; None where they do not show how many there are."""
     found = _poisson(pipeline, seen)
     return found if found.result == "refuted" else _one_size(pipeline, sums) or found
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How many records a batch has on average in a training on half of them, and with what chance as many."""
+
+    of: int
+    fewer: float
+    usual: float
+    chance: float
+
+
+def rate_of_half(pipeline: Pipeline, records: Records, alike: Copied, stop: int) -> Rates | None:
+    """By copies of one record: how much farther a batch of them moves an update than one of them. None if unknown."""
+    q, half = float(pipeline.privacy.sample_rate), len(pipeline.members) // 2
+    if q == 1 or not alike.straight:
+        return None
+    changes = [alike.apart_from(pipeline, [place], alike.other, 0, stop) for place in range(PLACES)]
+    one = max((float(np.linalg.norm(update)) for each in changes for update in each), default=0.0)
+    fewer = copied(pipeline, records, 0, only=half, stop=stop)
+    if not one or not fewer.straight or fewer.other != alike.other or fewer.replay.n_steps < stop:
+        return None
+    counts = np.rint(fewer.sizes / one)
+    return Rates(half, float(counts.mean()), q * half, _at_least(int(counts.sum()), half * len(counts), q))
 
 
 def _least(hits: int, n: int, chance: float) -> float:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from epsgauge.probing.finding import Finding, not_tested
+from epsgauge.probing.finding import SHARE, Finding, not_tested
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
+from epsgauge.probing.sampling import Rates
 from epsgauge.probing.taking_part import TakingPart
 
 # Of the crafted records, those that show most in statistics of data, in order.
 TELLING = ("huge", "outlier (z1)", "large-norm (z1)", "mislabelled (z1)", "strange-words (z1)", "rare-token (z1)")
 TRIED = 3
 ADAPTIVE = "The clipping norm changes. If the data choose it, account for that, too."
+# Further whole trainings, where one makes fewer steps than are accounted.
+MORE = 4
 
 
-def whole(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float) -> list[Finding]:
-    """Every update is replaced by the same random one, so that two models differ only by what bypasses them."""
+def whole(
+    pipeline: Pipeline, records: Records, seen: TakingPart, late: Replay, *, walk: float, rates: Rates | None = None
+) -> list[Finding]:
+    """Every update is replaced by the same random one, so that two models differ only by what bypasses them.
+
+    `late` is another whole training.
+    """
     usual = _lasting(pipeline.replay(walk=walk), pipeline.replay(walk=walk))
-    found = [_steps(pipeline, usual), _past(pipeline, records, seen, usual, walk)]
-    return [*found, _left_out(pipeline, usual, walk)] if pipeline.adjacency == "add-remove" else found
+    found = [_steps(pipeline, usual, late, walk), _past(pipeline, records, seen, usual, walk)]
+    return [*found, _left_out(pipeline, usual, walk, rates)] if pipeline.adjacency == "add-remove" else found
 
 
 def _lasting(one: Replay, again: Replay) -> Replay:
@@ -28,13 +36,20 @@ def _lasting(one: Replay, again: Replay) -> Replay:
     return replace(one, fleeting=frozenset(part for part in {**a, **b} if a.get(part) != b.get(part)))
 
 
-def _steps(pipeline: Pipeline, usual: Replay) -> Finding:
-    accounted, n = int(pipeline.privacy.steps), usual.n_steps
-    rests = "One whole training."
-    if n > accounted:
-        text = f"The training made {n} steps, where {accounted} are accounted."
-        return Finding("steps", "refuted", text, rests, steps=n)
-    return Finding("steps", "consistent", f"The training made {n} steps; {accounted} are accounted.", rests)
+def _steps(pipeline: Pipeline, usual: Replay, late: Replay, walk: float) -> Finding:
+    """No more steps than are accounted, and the same number whatever is drawn."""
+    name, accounted, counts = "steps", int(pipeline.privacy.steps), [usual.n_steps, late.n_steps]
+    if min(counts) < accounted:
+        counts += [pipeline.replay(MORE + seed, walk=walk, keep=[]).n_steps for seed in range(MORE)]
+    most, least, rests = max(counts), min(counts), f"{len(counts)} whole trainings."
+    if most > accounted:
+        text = f"The training made {most} steps, where {accounted} are accounted."
+        return Finding(name, "refuted", text, rests, steps=most)
+    if most > least:
+        text = f"Trainings with other seeds made from {least} to {most} steps; {accounted} are accounted."
+        more = " If batches without records are left out, make them steps with noise."
+        return Finding(name, "refuted", text + more, rests)
+    return Finding(name, "consistent", f"The training made {most} steps; {accounted} are accounted.", rests)
 
 
 def _past(pipeline: Pipeline, records: Records, seen: TakingPart, usual: Replay, walk: float) -> Finding:
@@ -69,8 +84,8 @@ def _past(pipeline: Pipeline, records: Records, seen: TakingPart, usual: Replay,
     )
 
 
-def _left_out(pipeline: Pipeline, usual: Replay, walk: float) -> Finding:
-    """Leave one record out: nothing but the updates may tell."""
+def _left_out(pipeline: Pipeline, usual: Replay, walk: float, rates: Rates | None) -> Finding:
+    """Leave one record out: nothing but the updates may tell. Leave half of them out: batches have half as many."""
     name = "left out"
     other = pipeline.replayed(leave_out=len(pipeline.members) - 1, walk=walk)
     if other is None:
@@ -87,7 +102,11 @@ def _left_out(pipeline: Pipeline, usual: Replay, walk: float) -> Finding:
     if found is not None:
         more = "Under adding and removing that must not show: compute rate, steps and batch size from a public number."
         return Finding(name, "refuted", f"With one record fewer, {found}. {more}", rests)
-    return Finding(name, "consistent", "With one record fewer, nothing changes but the updates.", rests)
+    if rates is not None and rates.chance < SHARE:
+        found = f"batches have about {rates.fewer:.3g} of {rates.of} records, where {rates.usual:.3g} are expected"
+        more = "The sampling rate comes from the number of records, which must not show: use a public number."
+        return Finding(name, "refuted", f"With half of the records, {found}. {more}", rests, exact=False)
+    return Finding(name, "consistent", "With one record fewer, nothing changes but the updates.", rests, exact=False)
 
 
 def _counts(each: Replay) -> tuple[object, ...]:
