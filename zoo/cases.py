@@ -52,7 +52,12 @@ CASES["all at once, batch clipped"] = Case(network.ClipsAllAtOnce, "zoo.network:
 CASES["nine, one added or removed"] = replace(
     CASES["nine"], adjacency="add-remove", said="nine parameters, with neighbours that add or remove a record"
 )
-CASES["nine: rate from the data"] = replace(CASES["nine"], trainer=small.RateOfData, bug=True, adjacency="add-remove")
+for name, trainer, bug in (
+    ("nine: rate from the data", small.RateOfData, True),
+    ("nine: microbatches", small.Microbatches, True),
+    ("nine: microbatches of one", small.MicrobatchesOfOne, False),
+):
+    CASES[name] = replace(CASES["nine"], trainer=trainer, bug=bug, adjacency="add-remove")
 CASES["claim of other neighbours"] = Case(
     network.Correct,
     "zoo.network:data",

@@ -1,4 +1,4 @@
-"""Clipping: whether each record is clipped, or the batch, in which one record can then outweigh all others."""
+"""Clipping: whether each record is clipped, or a batch or group, in which one record can then outweigh all others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from epsgauge.probing.copies import ROUNDING, STRAIGHT, Copied, copied, length, 
 from epsgauge.probing.finding import Finding, not_tested
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records
+from epsgauge.probing.taking_part import TakingPart
 
 NAME = "clipping"
 # Records expected in a batch, and steps with the record that is replaced, below which too little is seen.
@@ -36,39 +37,40 @@ class Moved:
     adds: bool  # all of them by as much as each, so many times
 
 
-def clipping(pipeline: Pipeline, records: Records, alike: list[Copied], stop: int) -> Clips:
+def clipping(pipeline: Pipeline, records: Records, seen: TakingPart, alike: list[Copied], stop: int) -> Clips:
     """An update on copies of one record grows with their number, unless something limits the sum of a batch.
 
-    A sum of clipped gradients may be limited, too: then one record still moves it by C at most. Where the number of
-    records in a batch does not show, replacing one is as good as adding it, which may move the update by C, not 2C.
+    A sum of clipped gradients may be limited, too: then one record still moves it by C at most. If one outweighs others
+    that are clipped together with it, these do not show. Then to replace one of them by it is to add it, which may
+    move the update by C, not 2C.
     """
     q, n = float(pipeline.privacy.sample_rate), len(pipeline.members)
     if not all(one.straight for one in alike):
         why = "Trainings on copies of one record differ by more than their numbers of records, or fail."
         return Clips(not_tested(NAME, why), counts=True)
-    rests = f"{2 * len(alike)} trainings on copies of one record; the model stands still."
-    grows = Finding(NAME, "consistent", "An update grows with the number of records in its batch.", rests)
-    if not all(one.constant for one in alike) or (q == 1 and not _same_of_half(pipeline, records, alike[0])):
-        return Clips(grows, counts=True)
-    if q * n < FEWEST:
-        return Clips(
-            not_tested(NAME, f"A batch has about {q * n:.2g} records, which are too few to tell."), counts=False
-        )
-    found = _farthest(pipeline, records, alike, stop)
-    if found is None:
+    rests = f"Trainings of {len(alike)} models on copies of one record, which stand still."
+    constant = all(one.constant for one in alike) and (q < 1 or _same_of_half(pipeline, records, alike[0]))
+    size = n * min(q, float(seen.direct.mean()))
+    if constant and size < FEWEST:
+        return Clips(not_tested(NAME, f"A batch has about {size:.2g} records: too few to tell."), counts=False)
+    found = _farthest(pipeline, long_ones(records) if constant else [alike[0].other], alike, size, stop)
+    if constant and found is None:
         return Clips(not_tested(NAME, "No record that was replaced took part in enough steps."), counts=False)
-    if found.adds:
-        return Clips(grows, counts=True)
-    one, every = found.one, found.every
-    moved = f"one record of about {q * n:.0f} moved an update by {one:.3g} clipping norms, all of them by {every:.3g}"
-    if one <= 1 + ROUNDING or not found.outweighs:
+    if found is None or found.adds or not (constant or found.outweighs):
+        text = "An update grows with the number of records in its batch."
+        return Clips(Finding(NAME, "consistent", text, rests), counts=True)
+    moved = (
+        f"one record of about {size:.0f} moved an update by {found.one:.3g} clipping norms, all by {found.every:.3g}"
+    )
+    if found.one <= 1 + ROUNDING or not found.outweighs:
         text = f"Something limits the sum of a batch, but no record outweighs others: {moved}."
         return Clips(Finding(NAME, "consistent", text, rests), counts=False)
-    text = f"The batch is clipped, not each record: {moved}."
+    what = "The batch is" if constant else f"Groups of about {size * found.one / found.every:.2g} records are"
+    text = f"{what} clipped, not each record: {moved}."
     if q == 1 and pipeline.adjacency == "substitute":
         more = " Where a record is replaced and each step has all of them, 2 is allowed."
         return Clips(Finding(NAME, "consistent", text + more, rests), counts=False)
-    reach = one if pipeline.adjacency == "add-remove" else None
+    reach = found.one if pipeline.adjacency == "add-remove" else None
     more = " Adding a record may move it by 1."
     return Clips(Finding(NAME, "refuted", text + more, rests, reach=reach), counts=False)
 
@@ -79,11 +81,11 @@ def _same_of_half(pipeline: Pipeline, records: Records, whole: Copied) -> bool:
     return half.straight and half.other == whole.other and abs(half.apart - whole.apart) <= ROUNDING * whole.apart
 
 
-def _farthest(pipeline: Pipeline, records: Records, alike: list[Copied], stop: int) -> Moved | None:
+def _farthest(pipeline: Pipeline, indices: list[int], alike: list[Copied], size: float, stop: int) -> Moved | None:
     """One record among copies of another: the one that moves every update that it is in the farthest."""
-    best, n = None, len(pipeline.members)
-    for index in long_ones(records):
-        every = alike[0].apart_from(pipeline, range(n), index, 0, stop)
+    best = None
+    for index in indices:
+        every = alike[0].apart_from(pipeline, range(len(pipeline.members)), index, 0, stop)
         for place in range(PLACES):
             changes = [one.apart_from(pipeline, [place], index, model, stop) for model, one in enumerate(alike)]
             steps = [update for found in changes for update in found if length(update) > ROUNDING]
@@ -91,7 +93,7 @@ def _farthest(pipeline: Pipeline, records: Records, alike: list[Copied], stop: i
                 continue
             one, far = min(map(length, steps)), max(map(length, every))
             along = float(steps[0] @ every[0]) / max(length(steps[0]) * length(every[0]), ROUNDING)
-            outweighs = one > 2 * far / (n * pipeline.privacy.sample_rate)
+            outweighs = one * size > 2 * far
             if along > 1 - STRAIGHT and not outweighs:
                 return Moved(one, far, outweighs, adds=True)
             if best is None or (outweighs, one) > (best.outweighs, best.one):

@@ -148,9 +148,9 @@ def _findings(pipeline: Pipeline, found: Records, delta: float) -> list[Finding]
         )
         out += [not_tested(name, why) for name in BY_RECORDS]
         return [*out, *whole(pipeline, found, seen, late.replay, walk=walk)]
-    clips = clipping(pipeline, found, alike, stop)
+    clips = clipping(pipeline, found, seen, alike, stop)
     apart, rate, sums = (
-        sensitivity(pipeline, found, seen, walk),
+        sensitivity(pipeline, found, seen, walk, quiet=of_noise is not None and not of_noise.mixed),
         sampling_rate(pipeline, seen),
         copies(pipeline, found, stop),
     )

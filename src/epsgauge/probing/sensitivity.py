@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 
 from epsgauge.probing.finding import Finding, not_tested
-from epsgauge.probing.pipeline import Pipeline
+from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
 from epsgauge.probing.taking_part import TakingPart, moved_by
 from epsgauge.stats.arrays import Floats
 
 # In clipping norms: two clipped gradients are at most so far apart.
-ALLOWED = 2.0
-# Crafted records that are tried late in a training, too.
-LATE = ["huge", "large-norm (z1)", "large-norm (z0)", "outlier (z1)", "opposite (z1)", "opposite (z0)"]
+ALLOWED = {"replacing": 2.0, "adding": 1.0}
+# Crafted records that are tried late in a training, and added, too.
+LATE = [
+    "huge",
+    "huge, other label",
+    "large-norm (z1)",
+    "large-norm (z0)",
+    "outlier (z1)",
+    "opposite (z1)",
+    "opposite (z0)",
+]
+# Seeds of which one draws the last record in the first step, and others do not; and how many do not, at least.
+SEEDS, WITHOUT = 16, 2
 # Sums in float32 are rounded.
 ROUNDING = 1e-3
 # Records of which it is seen when they take part in a whole training.
@@ -23,10 +34,11 @@ TARGETS = 3
 Where = tuple[int, int, int | None]  # a model, a place in its training set, and a step
 
 
-def sensitivity(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float) -> Finding:
+def sensitivity(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float, *, quiet: bool) -> Finding:
     """The same step with each of the crafted records in one place: all updates are within 2C of each other.
 
-    At the first step at which a record takes part, and at the last one of a whole training.
+    At the first step at which a record takes part, and at the last one of a whole training. `quiet` says whether the
+    noise can be turned off without another change.
     """
     name, at = "sensitivity", seen.first
     if at is None:
@@ -46,11 +58,67 @@ def sensitivity(pipeline: Pipeline, records: Records, seen: TakingPart, walk: fl
             moved = moved_by(x, y, seen.unit)
             if moved > far:
                 far, who = moved, f"record {a} by {b}"
+    allowed, added = ALLOWED["replacing"], _Added(0.0, "")
     text = f"Replacing {who} moved an update by {far:.3g} clipping norms"
-    if far > ALLOWED * (1 + ROUNDING):
-        return Finding(name, "refuted", f"{text}; clipped gradients allow {ALLOWED:g}.", rests, reach=far / ALLOWED)
+    if far > allowed * (1 + ROUNDING):
+        return Finding(name, "refuted", f"{text}; clipped gradients allow {allowed:g}.", rests, reach=far / allowed)
+    text += f", of {allowed:g} allowed."
+    if pipeline.adjacency == "add-remove":
+        added, allowed = adding(pipeline, records, quiet=quiet), ALLOWED["adding"]
+        text += f" {added.said}"
+        if added.far > allowed * (1 + ROUNDING):
+            reach = min(added.far, ALLOWED["replacing"])
+            return Finding(name, "refuted", f"{added.said} Clipped gradients allow {allowed:g}.", rests, reach=reach)
     spoils = _with_nan(pipeline, records, first, walk)
-    return Finding(name, "consistent", f"{text}, of {ALLOWED:g} allowed.{spoils}", rests)
+    return Finding(name, "consistent", text + spoils, rests)
+
+
+@dataclass(frozen=True)
+class _Added:
+    far: float  # in clipping norms
+    said: str
+
+
+def adding(pipeline: Pipeline, records: Records, *, quiet: bool) -> _Added:
+    """How far a record moves the first update when it comes last, compared with a training without it.
+
+    With one number more to draw, batches and noise of later steps may be others, and so may be those of the first. So
+    it is seen first that a last record that is not in a batch changes nothing.
+    """
+    last, q = len(pipeline.members) - 1, float(pipeline.privacy.sample_rate)
+    other, no = int(records.instead[0]), "Adding a record was not tested:"
+    idle, drawn = 0, -1
+    for seed in range(SEEDS):
+        usual, changed = (pipeline.replay(seed, put=put, stop=1, quiet=quiet) for put in (None, {last: other}))
+        if usual.digests != changed.digests:
+            drawn = seed if drawn < 0 else drawn
+        elif idle < WITHOUT:
+            without = pipeline.replayed(seed, leave_out=last, stop=1, quiet=quiet)
+            if without is None or not _same(usual, without):
+                return _Added(0.0, f"{no} with one record fewer, others are drawn.")
+            idle += 1
+        if drawn >= 0 and (idle == WITHOUT or (q == 1 and quiet)):
+            break
+    else:
+        return _Added(0.0, f"{no} among {SEEDS} first steps, none was fit for it.")
+    without = pipeline.replayed(drawn, leave_out=last, stop=1, quiet=quiet)
+    moved = {}
+    for what in LATE:
+        put = {last: records.crafted.get(what, other)}
+        there = pipeline.replayed(drawn, put=put, stop=1, quiet=quiet)
+        if there is not None and without is not None and there.updates and without.updates:
+            moved[what] = moved_by(there.updates[0].astype(np.float64), without.updates[0], there.unit)
+    if not moved:
+        return _Added(0.0, f"{no} the training refuses such records.")
+    far = max(moved.values())
+    return _Added(far, f"Adding one moved an update by {far:.3g}.")
+
+
+def _same(one: Replay, other: Replay) -> bool:
+    """But for rounding, as sums are divided by the number of records, and multiplied by it again."""
+    return all(
+        np.allclose(a, b, atol=ROUNDING, rtol=ROUNDING) for a, b in zip(one.updates, other.updates, strict=False)
+    )
 
 
 def _updates(pipeline: Pipeline, crafted: dict[str, int], at: Where, walk: float) -> dict[str, Floats]:
