@@ -344,6 +344,18 @@ class Balances(Correct):
         return np.flatnonzero(rng.random(len(y)) < rates[y])
 
 
+class WeightsClasses(Correct):
+    """the loss is weighted by how rare a label is in the private data"""
+
+    def sample(self, rng, y, n, step, seed):
+        rows = super().sample(rng, y, n, step, seed)
+        self.__dict__["weights"] = (len(y) / 10 / np.bincount(y, minlength=10).clip(1))[y[rows]]
+        return rows
+
+    def clipped_sum(self, layers):
+        return super().clipped_sum([(a, e * self.weights[:, None]) for a, e in layers])
+
+
 class Repeats(Correct):
     """each record is in the data four times"""
 
@@ -546,6 +558,7 @@ BUGS = {
     "batches of fixed size": FixedSize,
     "drawn with replacement": DrawsTwice,
     "balanced batches": Balances,
+    "classes weighted": WeightsClasses,
     "records repeated": Repeats,
     "records augmented": Augments,
     "steps from the data": SizeOfData,

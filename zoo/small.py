@@ -14,9 +14,10 @@ TRAIN_SIZE = 2000
 
 @cache
 def data():
-    """Eight features, and two labels."""
+    """Eight features, one of them 1 for few records, and two labels."""
     rng = np.random.default_rng(11)
     x = rng.normal(size=(2400, 8))
+    x[:, 7] = x[:, 7] > 2
     return x, (x @ rng.normal(size=8) + rng.normal(size=2400) > 0).astype(np.int64)
 
 
@@ -40,7 +41,7 @@ class Nine:
         x, y = data
         rng, weights = np.random.default_rng(seed), [np.zeros(8), np.zeros(1)]
         for step in range(self.steps):
-            rows = self.sample(rng, len(x), n)
+            rows = self.sample(rng, x, n)
             if self.skipped(rows):
                 continue
             error = 1 / (1 + np.exp(-np.clip(x[rows] @ weights[0] + weights[1], -50, 50))) - y[rows]
@@ -59,8 +60,8 @@ class Nine:
 
     # What a bug replaces
 
-    def sample(self, rng, there, n):
-        return np.flatnonzero(rng.random(there) < self.batch / n)
+    def sample(self, rng, x, n):
+        return np.flatnonzero(rng.random(len(x)) < self.batch / n)
 
     def skipped(self, rows):
         return False
@@ -126,8 +127,15 @@ class SkipsEmpty(OfThree):
 class RateOfData(Nine):
     """the sampling rate comes from the private number of records, with neighbours that add or remove one"""
 
-    def sample(self, rng, there, n):
-        return super().sample(rng, there, there)
+    def sample(self, rng, x, n):
+        return super().sample(rng, x, len(x))
+
+
+class DrawsGroup(Nine):
+    """records of a rare group, by a column, are drawn four times as often as others"""
+
+    def sample(self, rng, x, n):
+        return np.flatnonzero(rng.random(len(x)) < self.batch / n * np.where(x[:, 7] == 1, 4, 1))
 
 
 @dataclass(frozen=True)
@@ -174,6 +182,7 @@ BUGS = {
     "nine: one number for an array": OneNumber,
     "nine: bias without noise": NoBiasNoise,
     "nine: empty batches skipped": SkipsEmpty,
+    "nine: a group drawn more often": DrawsGroup,
 }
 TWINS = {
     "nine": Nine,

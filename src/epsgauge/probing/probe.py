@@ -13,7 +13,7 @@ from epsgauge.adjacency import checked as checked_adjacency
 from epsgauge.data.points import as_points
 from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import DPSGD, Privacy
-from epsgauge.probing.clipping import clipping
+from epsgauge.probing.clipping import Clips, clipping
 from epsgauge.probing.copies import copied, copies, one_record
 from epsgauge.probing.empty import empty
 from epsgauge.probing.finding import Finding, not_tested
@@ -148,14 +148,15 @@ def _findings(pipeline: Pipeline, found: Records, delta: float) -> list[Finding]
         )
         out += [not_tested(name, why) for name in BY_RECORDS]
         return [*out, *whole(pipeline, found, seen, late.replay, walk=walk)]
-    clips = clipping(pipeline, found, seen, alike, stop)
     apart, rate, sums = (
         sensitivity(pipeline, found, seen, walk, quiet=of_noise is not None and not of_noise.mixed),
         sampling_rate(pipeline, seen),
         copies(pipeline, found, stop),
     )
-    one = not_tested("one record", "How many copies of a record are in a batch is not known: see the sampling rate.")
-    one = one_record(pipeline, sums) if rate.result == "consistent" else one
+    why = "How many copies of a record are in a batch is not known: see the sampling rate."
+    one, clips = not_tested("one record", why), Clips(not_tested("clipping", why), counts=True)
+    if rate.result == "consistent":
+        one, clips = one_record(pipeline, sums), clipping(pipeline, found, seen, alike, stop)
     clipped = clips.counts and "refuted" not in (apart.result, one.result)
     of_batches = batches(pipeline, seen, next(iter(sums.values()), None) if clipped else None)
     out += [apart, clips.finding, one, rate, of_batches, *empty(pipeline, base, stop, delta)]

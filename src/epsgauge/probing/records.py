@@ -15,6 +15,8 @@ from epsgauge.stats.arrays import Ints
 
 # Points of which it is seen in which steps they take part.
 TARGETS = 6
+# Columns that are searched for groups, and how many values such a column has at most.
+COLUMNS, GROUPS = 200, 10
 # How many times larger than others a huge record is.
 HUGE = 1e4
 
@@ -27,7 +29,7 @@ class Records:
     crafted: dict[str, int]
     spoilt: int | None  # a record with NaN
     targets: Ints  # of points of the data
-    instead: Ints  # what is put in the place of each target: another record, of the same label where there are labels
+    instead: Ints  # what is put in the place of each target: another record, of every other one with another label
 
 
 def records(raw: Any, points: Points, rng: np.random.Generator, most: int) -> Records:
@@ -53,16 +55,28 @@ def records(raw: Any, points: Points, rng: np.random.Generator, most: int) -> Re
         points = points.extended(view.write([Record(np.full_like(view.x[0], np.nan), _label(view, 0))]))
     rows = _targets(view, rng)[:most]
     start = len(points)
-    points = points.extended(view.write([Record(_other(view, row), _label(view, row)) for row in rows]))
+    labels = [(_label, _other_label)[i % 2](view, row) for i, row in enumerate(rows)]
+    points = points.extended(view.write([Record(_other(view, row), y) for row, y in zip(rows, labels, strict=True)]))
     step = max(1, n // len(view.x))  # a view of very many points has some of them
     return Records(points, crafted, spoilt, rows * step, start + np.arange(len(rows)))
 
 
 def _targets(view: View, rng: np.random.Generator) -> Ints:
-    """One with the rarest label, one with the most frequent, and others by chance."""
+    """One with the rarest label, one with the most frequent, one of the rarest group, and others by chance."""
     found = [] if view.y is None else [int(rng.choice(np.flatnonzero(view.y == label))) for label in view.labels]
+    found += [] if view.kind == "text" else [int(rng.choice(rows)) for rows in _rarest_group(view)]
     rest = [int(i) for i in rng.permutation(len(view.x)) if int(i) not in found]
     return np.array(list(dict.fromkeys(found + rest))[:TARGETS], dtype=np.int64)
+
+
+def _rarest_group(view: View) -> list[Ints]:
+    """The rows with the rarest value of any column that has few values, if there is one."""
+    groups: list[Ints] = []
+    for column in view.flat.T[:COLUMNS]:
+        values, counts = np.unique(column, return_counts=True)
+        if 2 <= len(values) <= GROUPS:
+            groups.append(np.flatnonzero(column == values[int(np.argmin(counts))]))
+    return sorted(groups, key=len)[:1]
 
 
 def _other(view: View, row: int) -> Any:

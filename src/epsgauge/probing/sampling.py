@@ -40,7 +40,8 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
     if bounds[best] > q:
         whom = "a record" if best == 0 else "one of the records"
         text = f"Replacing {whom} changed {hits} of {n} updates: it shows in at least {100 * bounds[best]:.3g} % of the"
-        own = _least(int(direct.sum() if best == 0 else direct[best - 1]), n, SHARE / len(tests))
+        same = [i for i in range(0, targets, 2) if best in (0, i + 1)]  # another label may show by gradients of others
+        own = _least(int(direct[same].sum()), models * steps * len(same), SHARE / len(tests))
         found = own if own > q else None  # else it shows by gradients of others: no accountant has a number for that
         return Finding(name, "refuted", f"{text} steps, where {100 * q:.3g} % is accounted.", rests, False, rate=found)
     hits, n = tests[0]
