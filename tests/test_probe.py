@@ -20,9 +20,9 @@ import epsgauge as eg
 from epsgauge.errors import InvalidInput
 from epsgauge.probing import copies, fresh, noise, sampling
 from epsgauge.probing.contents import contents
-from epsgauge.probing.finding import BY_CHANCE, LEVEL, SHARE
+from epsgauge.probing.finding import BY_CHANCE, LEVEL, SHARE, Finding
 from epsgauge.probing.recorder import Recorder
-from epsgauge.probing.spent import accounted, accounting
+from epsgauge.probing.spent import accounted, accounting, found_eps
 from zoo import network as bugs
 from zoo import small
 
@@ -794,3 +794,10 @@ def test_an_update_may_be_a_dict_and_comes_back_as_one():
     np.testing.assert_array_equal(found["weight"], third)
     np.testing.assert_array_equal(found["bias"][0], first)
     np.testing.assert_array_equal(found["bias"][1][0], second)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.9, 0.99])
+def test_a_very_far_reach_is_a_large_eps(rate):
+    """Also where e^ε overflows."""
+    found = Finding("clipping", "refuted", "The batch is clipped.", reach=250.0)
+    assert 700 < found_eps(eg.DPSGD(rate, 1.5, 16), [found], 1e-5, "add-remove") < 1500

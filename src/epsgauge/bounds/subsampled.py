@@ -63,7 +63,9 @@ class Spent:
         at = int(good[-1]) + 1 if good.size else 0
         if at == len(self.losses) or not self.above[at] > delta + self.other[at]:
             return float(self.losses[at - 1]) if at else 0.0
-        return math.log((self.above[at] - delta) / self.other[at])
+        if self.other[at] == 0:
+            return float(self.losses[at])
+        return math.log(self.above[at] - delta) - math.log(self.other[at])
 
 
 def curve(privacy: DPSGD, adjacency: Adjacency) -> tuple[Floats, Floats]:
