@@ -1,6 +1,6 @@
 """Whether the default judge is the best of the guaranteed bounds for any training, by N, δ and pairs per model.
 
-    python benchmarks/who_judges.py          # μ = 2, some rows: about two minutes
+    python benchmarks/who_judges.py          # μ = 2, some rows: about ten minutes
     python benchmarks/who_judges.py --full   # all rows, μ = 1, 2 and 4, more draws
 
 Scores are N(μ b, 1) with fair bits, N of them over N/m models; means of one-sided 95 % bounds. A sixth of the models,
@@ -24,7 +24,7 @@ from epsgauge.scores.table import Scores
 
 LEVEL = 0.95
 OTHERS = ("exact", "pooled", "simultaneous", "clopper-pearson", "anytime")
-SMALL = 20_000  # guesses, at least so many in all tables of a row
+SMALL = 100_000  # guesses, at least so many in all tables of a row
 FEWEST = 20  # models, below which bounds of one pair per model show nothing
 ALL = (500, 2_000, 10_000, 100_000), (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2), (1.0, 2.0, 4.0)
 SOME = (500, 6_000, 100_000), (1e-7, 1e-5, 1e-4, 1e-3, 1e-2), (2.0,)
