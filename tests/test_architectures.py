@@ -167,10 +167,9 @@ def test_a_transformer_is_fine_tuned(encoders, points, kind, trainer):
 
 def test_a_transformer_learns(encoders, points):
     settings = {"model": "transformer", "encoder": str(encoders["roberta"]), "n_classes": 2, "optimiser": "adam"}
-    trainer = Sgd(**settings, learning_rate=0.01, batch_size=13, epochs=60)
+    trainer = Sgd(**settings, learning_rate=0.003, batch_size=13, epochs=60)
     data = points["roberta"]
-    losses = trainer.losses(trainer.train(data, seed=0), data)
-    assert np.median(losses) < 0.1  # on another CPU another point may be the one that is not learned
+    assert trainer.losses(trainer.train(data, seed=0), data).mean() < 0.1
 
 
 def test_token_ids_of_another_encoder(encoders):
