@@ -450,6 +450,17 @@ def test_what_a_run_and_its_reaper_left_is_removed_by_the_next(tmp_path, tempora
     assert list(temporary.iterdir()) == [mine]
 
 
+@linux
+def test_what_was_started_a_moment_ago_ends_too(temporary):
+    """Its environment, with the mark, may not be there yet when `Popen` returns."""
+    scratch = Scratch()
+    for _ in range(20):
+        started = subprocess.Popen(["sleep", "600"], env=scratch.environment)
+        assert scratch.end_marked() == 1
+        assert started.wait() == -signal.SIGKILL
+    scratch.close()
+
+
 def test_a_run_within_a_worker_is_marked_by_both(monkeypatch, temporary):
     outer = Scratch()
     monkeypatch.setenv(reaper.MARK, outer.folder)

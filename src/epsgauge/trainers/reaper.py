@@ -40,6 +40,28 @@ def marked(folder: str) -> list[int]:
     return [pid for pid in numbers if pid != os.getpid() and os.fsencode(folder) in _marks(pid)]
 
 
+def _starting() -> bool:
+    """Whether a young process has no environment yet: the kernel sets it a moment after a call that starts one returns.
+
+    One that was started without any is waited for as long as it is young.
+    """
+    ticks = os.sysconf("SC_CLK_TCK")
+    try:
+        with open("/proc/uptime") as file:
+            now = float(file.read().split()[0])
+        numbers = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return False
+    for number in numbers:
+        with suppress(OSError, IndexError):  # gone, of another user, of the kernel or a zombie
+            os.readlink(f"/proc/{number}/exe")
+            with open(f"/proc/{number}/stat", "rb") as stat, open(f"/proc/{number}/environ", "rb") as environment:
+                since = int(stat.read().rpartition(b")")[2].split()[19]) / ticks
+                if now - since < _GRACE and not environment.read(1):
+                    return True
+    return False
+
+
 def _marks(pid: int) -> list[bytes]:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
@@ -54,11 +76,12 @@ def end_marked(folder: str) -> int:
     """Kill them all, those that they start meanwhile included; how many there were at first."""
     first = found = marked(folder)
     deadline = time.monotonic() + _PATIENCE
-    while found and time.monotonic() < deadline:
+    while (found or _starting()) and time.monotonic() < deadline:
         for pid in found:
             _kill(pid)
         time.sleep(_PAUSE)
         found = marked(folder)
+        first = first or found
     return len(first)
 
 
