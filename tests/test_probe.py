@@ -720,7 +720,7 @@ def test_probe_of_a_plan(tmp_path):
     assert {f["result"] for f in said["findings"]} == {"refuted", "consistent", "not tested"}
     again = eg.Probe.read(out)
     assert again.found_eps == math.inf
-    assert again.refuted[0].sentence.startswith("The noise is 0, where 2 is accounted.")
+    assert again.refuted[0].sentence.startswith("The noise is 0; 2 is accounted.")
     assert "folder of --out must exist" in refused("probe", file, "--out", tmp_path / "none" / "p.json")
     file.write_text(PLAN.format(trainer="Correct"))
     done = told("probe", file)
@@ -734,7 +734,7 @@ def test_a_report_shows_the_probe(tmp_path):
     for kind, words in (("html", "what the accountant assumes?"), ("md", "## Probe"), ("json", '"probe"')):
         page = eg.report(audit, out=tmp_path / f"r.{kind}", probe=found).read_text(encoding="utf-8")
         assert words in page
-        assert "The noise is 0, where 2 is accounted." in page
+        assert "The noise is 0; 2 is accounted." in page
     with pytest.raises(InvalidInput, match="goes with the report of an audit"):
         eg.report(eg.estimate(eg.Tally(tp=1, tn=1, fp=1, fn=1), delta=0.0), out=tmp_path / "c.html", probe=found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from epsgauge.numbers import number, told_apart
-from epsgauge.probing.finding import Finding, not_tested
+from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 from epsgauge.sampling.game import MechanismGame
 from epsgauge.stats.arrays import Floats
 
@@ -34,11 +34,13 @@ def sensitivity(game: MechanismGame) -> Finding | None:
         surely = max(surely, float(np.min(far - off)))
         if far.min() >= most:
             most, where = float(far.min()), f"d0 = {d0!r} and d1 = {d1!r}"
-    refuted = surely > stated * (1 + ROUNDING)
-    here, there = told_apart(most, stated) if refuted else (number(most), number(stated))
+    farther = surely > stated * (1 + ROUNDING)
+    here, there = told_apart(most, stated) if farther else (number(most), number(stated))
     text = f"With the same noise, {where} are {here} apart in norm {game.norm}, where {there} is stated."
     rests = f"{SEEDS} seeds; exact, because the noise is the same."
-    return Finding(name, "refuted" if refuted else "consistent", text, rests)
+    if farther:
+        return refuted("P121", text, rests, where=where, measured=most, allowed=stated)
+    return consistent(name, text, rests)
 
 
 def _rounding(outputs: Floats) -> Floats:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsgauge.probing.copies import ROUNDING, STRAIGHT, Copied, copied, length, long_ones
-from epsgauge.probing.finding import Finding, not_tested
+from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records
 from epsgauge.probing.taking_part import TakingPart
@@ -31,6 +31,7 @@ class Clips:
 class Moved:
     """How far one record moved an update, at least, and all records of a batch, in clipping norms."""
 
+    name: str
     one: float
     every: float
     outweighs: bool  # one by more than its share
@@ -53,26 +54,29 @@ def clipping(pipeline: Pipeline, records: Records, seen: TakingPart, alike: list
     size = n * min(q, float(seen.direct.mean()))
     if constant and size < FEWEST:
         return Clips(not_tested(NAME, f"A batch has about {size:.2g} records: too few to tell."), counts=False)
-    found = _farthest(pipeline, long_ones(records) if constant else [alike[0].other], alike, size, stop)
+    indices = long_ones(records) if constant else [alike[0].other]
+    found = _farthest(pipeline, records, indices, alike, size, stop)
     if constant and found is None:
         return Clips(not_tested(NAME, "No record that was replaced took part in enough steps."), counts=False)
     if found is None or found.adds or not (constant or found.outweighs):
         text = "An update grows with the number of records in its batch."
-        return Clips(Finding(NAME, "consistent", text, rests), counts=True)
+        return Clips(consistent(NAME, text, rests), counts=True)
     moved = (
         f"one record of about {size:.0f} moved an update by {found.one:.3g} clipping norms, all by {found.every:.3g}"
     )
     if found.one <= 1 + ROUNDING or not found.outweighs:
         text = f"Something limits the sum of a batch, but no record outweighs others: {moved}."
-        return Clips(Finding(NAME, "consistent", text, rests), counts=False)
+        return Clips(consistent(NAME, text, rests), counts=False)
     what = "The batch is" if constant else f"Groups of about {size * found.one / found.every:.2g} records are"
     text = f"{what} clipped, not each record: {moved}."
     if q == 1 and pipeline.adjacency == "substitute":
         more = " Where a record is replaced and each step has all of them, 2 is allowed."
-        return Clips(Finding(NAME, "consistent", text + more, rests), counts=False)
+        return Clips(consistent(NAME, text + more, rests), counts=False)
     reach = found.one if pipeline.adjacency == "add-remove" else None
     more = " Adding a record may move it by 1."
-    return Clips(Finding(NAME, "refuted", text + more, rests, reach=reach), counts=False)
+    code = "P107" if constant else "P108"
+    two = {"measured": found.one, "allowed": 1.0}
+    return Clips(refuted(code, text + more, rests, where=f"record {found.name}", reach=reach, **two), counts=False)
 
 
 def _same_of_half(pipeline: Pipeline, records: Records, whole: Copied) -> bool:
@@ -81,7 +85,9 @@ def _same_of_half(pipeline: Pipeline, records: Records, whole: Copied) -> bool:
     return half.straight and half.other == whole.other and abs(half.apart - whole.apart) <= ROUNDING * whole.apart
 
 
-def _farthest(pipeline: Pipeline, indices: list[int], alike: list[Copied], size: float, stop: int) -> Moved | None:
+def _farthest(
+    pipeline: Pipeline, records: Records, indices: list[int], alike: list[Copied], size: float, stop: int
+) -> Moved | None:
     """One record among copies of another: the one that moves every update that it is in the farthest."""
     best = None
     for index in indices:
@@ -95,9 +101,9 @@ def _farthest(pipeline: Pipeline, indices: list[int], alike: list[Copied], size:
             along = float(steps[0] @ every[0]) / max(length(steps[0]) * length(every[0]), ROUNDING)
             outweighs = one * size > 2 * far
             if along > 1 - STRAIGHT and not outweighs:
-                return Moved(one, far, outweighs, adds=True)
+                return Moved(records.named(index), one, far, outweighs, adds=True)
             if best is None or (outweighs, one) > (best.outweighs, best.one):
-                best = Moved(one, far, outweighs, adds=False)
+                best = Moved(records.named(index), one, far, outweighs, adds=False)
             break
         if best is not None and best.outweighs and best.one > 1 + ROUNDING:
             break

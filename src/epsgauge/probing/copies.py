@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsgauge.probing.finding import SHARE, Finding, not_tested
+from epsgauge.numbers import told_apart
+from epsgauge.probing.finding import SHARE, Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.recorder import Update
 from epsgauge.probing.records import Records
@@ -131,7 +132,9 @@ def one_record(pipeline: Pipeline, sums: dict[str, Floats]) -> Finding:
         lengths[what] = float(found.sum()) / terms
     longest = max(lengths, key=lambda what: lengths[what])
     length, rests = lengths[longest], f"{len(sums)} trainings without noise on copies of one record; batches by coins."
-    text = f"The clipped gradient of record {longest} has a length of at least {length:.3g} clipping norms"
+    number = told_apart(length, 1.0)[0] if length > 1 + ROUNDING else f"{length:.3g}"
+    text = f"The clipped gradient of record {longest} has a length of at least {number} clipping norms"
     if length > 1 + ROUNDING:
-        return Finding(name, "refuted", f"{text}, where 1 is allowed.", rests, exact=False)
-    return Finding(name, "consistent", f"{text}, of 1 allowed.", rests, exact=False)
+        two = {"measured": length, "allowed": 1.0}
+        return refuted("P109", f"{text}; 1 is allowed.", rests, exact=False, where=f"record {longest}", **two)
+    return consistent(name, f"{text}, of 1 allowed.", rests, exact=False)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from epsgauge.probing.finding import Finding, Result, not_tested
+from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.trainers.protocol import knows_size
 
@@ -16,30 +16,30 @@ LEFT = 2
 RARELY = 1e-4
 
 
-def empty(pipeline: Pipeline, base: list[Replay], stop: int, delta: float) -> list[Finding]:
-    """Only if the trainer takes `size`: else its rate would be another one with so few records.
+def can_be_empty(pipeline: Pipeline) -> bool:
+    """Only if the trainer takes `size`: else its rate would be another one with so few records."""
+    return knows_size(pipeline.trainer) and pipeline.privacy.sample_rate <= 0.5
 
-    What happens less often than δ is no violation.
-    """
+
+def empty(pipeline: Pipeline, base: list[Replay], stop: int, delta: float) -> Finding:
+    """What happens less often than δ is no violation."""
     q, n, steps = float(pipeline.privacy.sample_rate), len(pipeline.members), int(pipeline.privacy.steps)
-    if not knows_size(pipeline.trainer) or q > 0.5:
-        return []
     name, rests = "empty batches", f"A training on {LEFT} records, sampled as if there were {n}."
     found = pipeline.replayed(only=LEFT, stop=stop)
     if found is None:
-        return [not_tested(name, "The training fails on so few records, or on batches without any.")]
+        return not_tested(name, "The training fails on so few records, or on batches without any.")
     if found.n_steps < base[0].n_steps:
         if _by_records(pipeline):
             why = "The number of steps comes from the number of records, although train takes size."
-            return [not_tested(name, f"{why} Compute it from size.")]
-        what = "Steps are left out for batches without records"
+            return not_tested(name, f"{why} Compute it from size.")
+        code, what = "P113", "Steps are left out for batches without records"
     elif not all(np.isfinite(update).all() for update in found.updates):
-        what = "A batch without records, or with one, gives an update of NaN"
+        code, what = "P114", "A batch without records, or with one, gives an update of NaN"
     else:
-        return [Finding(name, "consistent", "A batch without records makes a step with noise, as any other.", rests)]
+        return consistent(name, "A batch without records makes a step with noise, as any other.", rests)
     often = -math.expm1(steps * math.log1p(-((1 - q) ** n)))  # Pr[any batch of a training is empty]
-    result: Result = "refuted" if often > delta else "consistent"
-    return [Finding(name, result, f"{what}; the chance of an empty batch is {often:.2g}.", rests)]
+    text = f"{what}; the chance of an empty batch is {often:.2g}."
+    return refuted(code, text, rests) if often > delta else consistent(name, text, rests)
 
 
 def _by_records(pipeline: Pipeline) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from epsgauge.probing.codes import RULES
 
 Result = Literal["refuted", "consistent", "not tested"]
 
@@ -28,6 +30,10 @@ class Finding:
     sentence: str
     rests_on: str = ""
     exact: bool = True  # else right but for a chance of LEVEL, all tests together
+    code: str = ""  # of what was refuted, in RULES
+    where: str = ""  # the smallest change that shows it: record, step and array of parameters
+    measured: float | None = None  # the two numbers that differ
+    allowed: float | None = None
     noise: float | None = None
     reach: float | None = None
     rate: float | None = None
@@ -37,6 +43,15 @@ class Finding:
     def numbered(self) -> bool:
         """Whether an accountant can compute with what was found."""
         return any(value is not None for value in (self.noise, self.reach, self.rate, self.steps))
+
+
+def refuted(code: str, sentence: str, rests_on: str, **more: Any) -> Finding:
+    """A finding with a code of RULES."""
+    return Finding(RULES[code].finding, "refuted", sentence, rests_on, code=code, **more)
+
+
+def consistent(name: str, sentence: str, rests_on: str, *, exact: bool = True) -> Finding:
+    return Finding(name, "consistent", sentence, rests_on, exact)
 
 
 def not_tested(name: str, why: str) -> Finding:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsgauge.probing.copies import Copied, without_copies
-from epsgauge.probing.finding import SHARE, Finding, not_tested
+from epsgauge.probing.finding import SHARE, Finding, consistent, not_tested, refuted
 from epsgauge.probing.noise import ROUNDING, Drawn, most
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.recorder import MOST
@@ -29,7 +29,7 @@ def there_is(pipeline: Pipeline, found: Drawn | None, *, enough: bool) -> float:
     return pipeline.privacy.noise_multiplier if enough else _half(found)
 
 
-def between(base: list[Replay], alike: list[Copied], there: float) -> Finding:
+def between(pipeline: Pipeline, base: list[Replay], alike: list[Copied], there: float) -> Finding:
     """Each step and each parameter has its own noise, at any two steps of any trainings, and so have sums of updates.
 
     Updates on copies of one record, with the model standing still, differ by their noise, or by more: then sums of
@@ -39,7 +39,7 @@ def between(base: list[Replay], alike: list[Copied], there: float) -> Finding:
     name = "fresh noise"
     if there == 0:
         return not_tested(name, "There is no noise, or not enough to tell.")
-    shapes = base[0].shapes
+    shapes = pipeline.shapes
     size = sum(math.prod(shape) for shape in shapes)
     places = np.linspace(0, size - 1, min(size, NUMBERS)).astype(np.int64)
     per_model = max(2, min(UPDATES, MOST // max(size, 1)) // len(alike))
@@ -48,7 +48,7 @@ def between(base: list[Replay], alike: list[Copied], there: float) -> Finding:
     sums = [
         (f"the sums of {steps} updates of model {m + 1}", _sum(each, steps, places), 1.0) for m, each in enumerate(base)
     ]
-    tests = [*_pairs(single), *(_pairs(sums) if steps > 1 else []), *_left(alike, places, shapes)]
+    tests = [*_pairs(single), *(_pairs(sums) if steps > 1 else []), *_left(pipeline, alike, places)]
     if not tests:
         return not_tested(name, "No two updates could be compared.")
     nearest, where = min((most(squares, count, SHARE / len(tests)), where) for squares, count, where in tests)
@@ -58,10 +58,12 @@ def between(base: list[Replay], alike: list[Copied], there: float) -> Finding:
     )
     if nearest >= there:
         text = "Each step and each parameter has its own noise, and no two updates share any."
-        return Finding(name, "consistent", text, rests, exact=False)
+        return consistent(name, text, rests, exact=False)
     nearest = 0.0 if nearest < ROUNDING else nearest
     text = f"{where} there is noise of at most {nearest:.2g} clipping norms: it is shared, taken back, or less "
-    return Finding(name, "refuted", text + "than elsewhere.", rests, exact=False, noise=nearest)
+    at = where.removeprefix("In ").removeprefix("Between ")
+    two = {"measured": nearest, "allowed": there}
+    return refuted("P102", text + "than elsewhere.", rests, exact=False, noise=nearest, where=at, **two)
 
 
 def _some(each: Copied, model: int, places: Ints, count: int) -> list[tuple[str, Floats, float]]:
@@ -94,7 +96,7 @@ def _pairs(named: list[tuple[str, Floats, float]]) -> list[Test]:
     return out
 
 
-def _left(alike: list[Copied], places: Ints, shapes: list[tuple[int, ...]]) -> list[Test]:
+def _left(pipeline: Pipeline, alike: list[Copied], places: Ints) -> list[Test]:
     """Of each step and of each parameter, what is left of updates without the record that is copied."""
     out: list[Test] = []
     squares, counts = np.zeros(len(places)), np.zeros(len(places), dtype=np.int64)
@@ -107,11 +109,11 @@ def _left(alike: list[Copied], places: Ints, shapes: list[tuple[int, ...]]) -> l
             if own.any():
                 where = f"In step {step + 1} of model {model + 1}"
                 out.append((float((x[own] ** 2 / share[own]).sum()), int(own.sum()), where))
-    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    ends = np.cumsum([math.prod(shape) for shape in pipeline.shapes])
     for i in np.flatnonzero(counts):
         array = int(np.searchsorted(ends, places[i], side="right"))
         where = (
-            f"In parameter {places[i] - (ends[array - 1] if array else 0) + 1} of array {array + 1}, over all steps,"
+            f"In number {places[i] - (ends[array - 1] if array else 0) + 1} of {pipeline.array(array)}, over all steps,"
         )
         out.append((float(squares[i]), int(counts[i]), where))
     return out
@@ -135,7 +137,7 @@ def _half(found: Drawn | None) -> float:
     return there / 2 if there > ROUNDING else 0.0
 
 
-def within(found: Drawn | None, there: float) -> Finding:
+def within(pipeline: Pipeline, found: Drawn | None, there: float) -> Finding:
     """Noise of two arrays, of rows and of columns of one, and of neighbours in one: their sums and differences have as
     much noise as they. What is correlated has less in one of the two; anything else can only make them larger.
     """
@@ -146,15 +148,16 @@ def within(found: Drawn | None, there: float) -> Finding:
     arrays = [vectors for vectors, _ in found.arrays()]
     for (i, a), (j, b) in itertools.combinations(enumerate(arrays), 2):
         size = min(a.shape[1], b.shape[1], NUMBERS)
-        tests.append((a[:, :size], b[:, :size], f"arrays {i + 1} and {j + 1}"))
-        tests.append((a[:, -size:], b[:, -size:], f"arrays {i + 1} and {j + 1}"))
+        two = f"{pipeline.array(i)} and {pipeline.array(j)}"
+        tests.append((a[:, :size], b[:, :size], two))
+        tests.append((a[:, -size:], b[:, -size:], two))
     for i, (a, shape) in enumerate(zip(arrays, found.shapes, strict=True)):
         rows = a.reshape(len(a), *(shape if len(shape) < 2 else (shape[0], -1)))
         for axis, what in ((1, "numbers" if len(shape) < 2 else "rows"), (2, "columns")):
             if axis < rows.ndim and rows.shape[axis] > 1:
                 half = rows.shape[axis] // 2
                 even, odd = (np.take(rows, np.arange(first, 2 * half, 2), axis=axis) for first in (0, 1))
-                tests.append((even, odd, f"{what} of array {i + 1}"))
+                tests.append((even, odd, f"{what} of {pipeline.array(i)}"))
     bounds = [(_least_of_two(a, b, SHARE / len(tests)), where) for a, b, where in tests]
     if not bounds:
         return not_tested(name, "The model has one parameter: there is nothing to compare.")
@@ -162,8 +165,9 @@ def within(found: Drawn | None, there: float) -> Finding:
     rests = f"{len(found.vectors)} vectors of noise; {len(tests)} comparisons; Gaussian noise."
     if least < there:
         text = f"The noise is not independent from parameter to parameter: that of {where} is correlated."
-        return Finding(name, "refuted", text, rests, exact=False)
-    return Finding(name, "consistent", "Arrays, rows and columns have noise of their own.", rests, exact=False)
+        numbers = {"measured": least, "allowed": there}
+        return refuted("P103", text, rests, exact=False, where=where, **numbers)
+    return consistent(name, "Arrays, rows and columns have noise of their own.", rests, exact=False)
 
 
 def _least_of_two(a: Floats, b: Floats, chance: float) -> float:

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from epsgauge.numbers import told_apart
 from epsgauge.probing.copies import Copied
-from epsgauge.probing.finding import SHARE, Finding, not_tested
+from epsgauge.probing.finding import SHARE, Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.recorder import MOST, Update
 from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats
 
-# Trainings whose first step is made twice.
-SEEDS = 16
 # A difference that is rounding: of sums of float32.
 ROUNDING = 1e-5
 # An array whose noise is less than so much of that of the whole is named.
@@ -38,7 +37,7 @@ class Drawn:
         return list(zip(np.split(self.vectors, ends, axis=1), np.split(self.trained, ends, axis=1), strict=True))
 
 
-def drawn(pipeline: Pipeline, alike: list[Copied], *, seeded: bool) -> Drawn | None:
+def drawn(pipeline: Pipeline, alike: list[Copied], *, seeded: bool, seeds: int) -> Drawn | None:
     """The noise of first steps: with it and without, all else equal.
 
     Where the trainer has no switch for its noise, differences of two steps on copies of one record. What else is in
@@ -52,7 +51,7 @@ def drawn(pipeline: Pipeline, alike: list[Copied], *, seeded: bool) -> Drawn | N
         vectors = [each.noise_between(i, i + 1) for each, i in steps]
         mixed = "The trainer has no switch for its noise."
     else:
-        for seed in range(SEEDS):
+        for seed in range(seeds):
             noisy, quiet = (pipeline.replay(seed, stop=1, quiet=without) for without in (False, True))
             if noisy.shapes == quiet.shapes and noisy.updates and len(pairs) * len(noisy.updates[0]) < MOST:
                 pairs.append((noisy.updates[0], quiet.updates[0]))
@@ -99,12 +98,13 @@ def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
     whole = _most(found.vectors, found.trained, SHARE / 2)
     each = [_most(vectors, trained, SHARE / 2 / len(arrays)) for vectors, trained in arrays]
     weakest = int(np.argmin(each))
-    bound, what = whole, "The noise"
+    bound, what, where = whole, "The noise", ""
     if each[weakest] < min(UNLIKE * whole, accounted):
-        shape = "×".join(map(str, found.shapes[weakest])) or "1"
-        bound, what = each[weakest], f"The noise of array {weakest + 1} of {len(arrays)}, of shape {shape},"
+        bound, where = each[weakest], pipeline.array(weakest)
+        what = f"The noise of {where}"
     bound = 0.0 if bound < ROUNDING else bound
-    text = f"{what} is at most {bound:.3g} clipping norms" if bound else f"{what} is 0"
+    here, stated = told_apart(bound, accounted) if bound < accounted else (f"{bound:.3g}", f"{accounted:.3g}")
+    text = f"{what} is at most {here} clipping norms" if bound else f"{what} is 0"
     hint = "" if bound else " (If watch is called before the noise is added, call it after.)"
     k, of = len(found.vectors), f"{len(arrays)} arrays of parameters"
     how = (
@@ -115,5 +115,7 @@ def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
     more = f" {found.mixed} So what else differs may count as noise." if found.mixed else ""
     rests = f"{how}, as a whole and in {of}; Gaussian noise.{more}"
     if bound < accounted:
-        return Finding(name, "refuted", f"{text}, where {accounted:.3g} is accounted.{hint}", rests, False, noise=bound)
-    return Finding(name, "consistent", f"{text}; {accounted:.3g} is accounted.", rests, exact=False)
+        two = {"measured": bound, "allowed": accounted}
+        text = f"{text}; {stated} is accounted.{hint}"
+        return refuted("P101", text, rests, exact=False, noise=bound, where=where, **two)
+    return consistent(name, f"{text}; {accounted:.3g} is accounted.", rests, exact=False)

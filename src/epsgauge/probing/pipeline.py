@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,7 +56,16 @@ class Pipeline:
     privacy: DPSGD
     adjacency: Adjacency
     seed: int
+    told: Callable[[int], None] = lambda count: None  # how many replays there were, after each
     count: list[int] = field(default_factory=lambda: [0])  # of replays
+    names: list[str] = field(default_factory=list)  # of the arrays of an update
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+
+    def array(self, i: int) -> str:
+        """One array of an update, for people."""
+        shape = "×".join(map(str, self.shapes[i])) or "1"
+        name = self.names[i] if i < len(self.names) else ""
+        return f"array {i + 1} of {len(self.shapes)} ({f'{name}, ' if name else ''}{shape})"
 
     def replay(
         self,
@@ -81,10 +90,12 @@ class Pipeline:
             members = np.delete(members, leave_out)
         members = members[:only]
         trainer = _apart(self.quiet if quiet and self.quiet is not None else self.trainer)
-        watch = Recorder(walk=walk, stop=stop, keep=keep)
+        watch = Recorder(walk=walk, stop=stop, keep=keep, names=self.names)
         self.count[0] += 1
         with users_code("the trainer"), knowing_start(), calibrated_once():
             model = self._trained(trainer, members, seed, watch)
+        self.shapes[:] = self.shapes or watch.shapes
+        self.told(self.count[0])
         if sum(update.size for update in watch.updates) > LARGE:
             gc.collect()  # models of torch hold on to each other
         return Replay(

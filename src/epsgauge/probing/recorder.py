@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import math
 import random
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from epsgauge.errors import InvalidInput
 from epsgauge.stats.arrays import Floats
 from epsgauge.trainers.coordinates import numpy_of
+from epsgauge.trainers.trees import paths
 from epsgauge.trainers.watch import Watch
 
 Update = NDArray[np.float32]
@@ -35,11 +37,14 @@ class Recorder(Watch):
 
     `walk` is the size of the script's numbers, the same whatever the data are; with 0 the model stands still, so that
     all steps are made at the same parameters. After `stop` steps the training ends. Of the steps `keep`, or of the
-    first ones, the whole update is kept, of others a digest.
+    first ones, the whole update is kept, of others a digest. `names` becomes those of the arrays, if it is empty.
     """
 
-    def __init__(self, *, walk: float, stop: int | None, keep: Sequence[int] | None) -> None:
+    def __init__(
+        self, *, walk: float, stop: int | None, keep: Sequence[int] | None, names: list[str] | None = None
+    ) -> None:
         self._walk, self._stop = walk, stop
+        self._names, self._unnamed = [] if names is None else names, names == []
         self._keep = None if keep is None else frozenset(int(step) for step in keep)
         super().__init__()
 
@@ -53,6 +58,11 @@ class Recorder(Watch):
         self.shapes: list[tuple[int, ...]] = []
         self.states: list[bytes] = []
         self.unit = 2.0**-24
+
+    def __call__(self, step: Any, update: Any = None, **more: Any) -> Any:
+        if update is not None and not self._names:
+            self._names += paths(update)
+        return super().__call__(step, update, **more)
 
     def _see(
         self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
@@ -75,6 +85,8 @@ class Recorder(Watch):
                 "parameters, with zeros for those that are not trained."
             )
         self.shapes = shapes
+        if self._unnamed and not any(self._names) and not self.n_steps:
+            self._names[:] = _layers(shapes)
         moved = self._scripted(len(flat))
         self.n_steps += 1
         if self._stop is not None and self.n_steps >= self._stop:
@@ -89,6 +101,22 @@ class Recorder(Watch):
 
     def _found(self) -> dict[str, Floats]:
         return {}
+
+
+def _layers(shapes: list[tuple[int, ...]]) -> list[str]:
+    """Parameters of the largest module of torch that is alive and trains arrays of these shapes in this order."""
+    if "torch" not in sys.modules:
+        return [""] * len(shapes)
+    module = sys.modules["torch"].nn.Module
+    for model in sorted((thing for thing in gc.get_objects() if issubclass(type(thing), module)), key=_size)[::-1]:
+        found = [(name, tuple(p.shape)) for name, p in model.named_parameters() if p.requires_grad]
+        if [shape for _, shape in found] == shapes:
+            return [name.removeprefix("_module.") for name, _ in found]
+    return [""] * len(shapes)
+
+
+def _size(model: Any) -> int:
+    return sum(1 for _ in model.modules())
 
 
 @lru_cache(maxsize=256)

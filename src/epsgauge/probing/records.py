@@ -31,6 +31,9 @@ class Records:
     targets: Ints  # of points of the data
     instead: Ints  # what is put in the place of each target: another record, of every other one with another label
 
+    def named(self, index: int) -> str:
+        return next((name for name, at in self.crafted.items() if at == index), str(index))
+
 
 def records(raw: Any, points: Points, rng: np.random.Generator, most: int) -> Records:
     """Those that can be made of such data, with `most` targets; where none can, points of the data stand for them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -37,6 +38,8 @@ class Probe(Printed):
     findings: tuple[Finding, ...]
     n_trainings: int
     seconds: float
+    seed: int = 0
+    other_eps: float | None = None  # by the same numbers, under the other adjacency
 
     @property
     def refuted(self) -> tuple[Finding, ...]:
@@ -56,6 +59,16 @@ class Probe(Printed):
             said += f" {before}{'w' if before else 'W'}ith what was found, the accountant would say at least "
             said += f"{number(self.found_eps)} (δ = {self.delta:g}, {self.adjacency})."
         return said
+
+    @property
+    def other_adjacency(self) -> Adjacency:
+        return "add-remove" if self.adjacency == "substitute" else "substitute"
+
+    def repeat(self, finding: Finding, plan: str | None = None) -> str:
+        """One line that makes this finding again: a command for a plan, else a call."""
+        if plan is None:
+            return f'eg.probe(…, only=["{finding.name}"], seed={self.seed})'
+        return f"epsgauge probe {shlex.quote(plan)} --only {finding.name.lower().replace(' ', '-')} --seed {self.seed}"
 
     @property
     def brief(self) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from epsgauge.probing.copies import Copied, copied
-from epsgauge.probing.finding import SHARE, Finding, not_tested
+from epsgauge.probing.finding import SHARE, Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records
 from epsgauge.probing.taking_part import TakingPart
@@ -43,10 +44,11 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
         same = [i for i in range(0, targets, 2) if best in (0, i + 1)]  # another label may show by gradients of others
         own = _least(int(direct[same].sum()), models * steps * len(same), SHARE / len(tests))
         found = own if own > q else None  # else it shows by gradients of others: no accountant has a number for that
-        return Finding(name, "refuted", f"{text} steps, where {100 * q:.3g} % is accounted.", rests, False, rate=found)
+        more: dict[str, Any] = {"rate": found, "measured": bounds[best], "allowed": q}
+        return refuted("P110", f"{text} steps; {100 * q:.3g} % is accounted.", rests, exact=False, **more)
     hits, n = tests[0]
     text = f"Replacing a record changed {hits} of {n} updates; {100 * q:.3g} % is accounted."
-    return Finding(name, "consistent", text, rests, exact=False)
+    return consistent(name, text, rests, exact=False)
 
 
 def batches(pipeline: Pipeline, seen: TakingPart, sums: Floats | None) -> Finding:
@@ -107,8 +109,8 @@ def _poisson(pipeline: Pipeline, seen: TakingPart) -> Finding:
     if chance < SHARE / 2 / len(lengths):
         text = f"Batches are not drawn by coins: in {hits} of {n} rounds of 1/q steps a record took part exactly once."
         more = " That is shuffling, or nearly so. The accountant's ε is for Poisson batches, and does not hold here."
-        return Finding(name, "refuted", text + more, rests, exact=False)
-    return Finding(name, "consistent", f"In {hits} of {n} rounds a record took part exactly once.", rests, exact=False)
+        return refuted("P111", text + more, rests, exact=False, measured=hits / n, allowed=once)
+    return consistent(name, f"In {hits} of {n} rounds a record took part exactly once.", rests, exact=False)
 
 
 def _one_size(pipeline: Pipeline, sums: Floats | None) -> Finding | None:
@@ -129,7 +131,7 @@ def _one_size(pipeline: Pipeline, sums: Floats | None) -> Finding | None:
         return None
     text = "All batches have the same size, so they are not drawn by coins, one for each record. The accountant's ε "
     rests = f"{len(sums)} steps without noise on copies of one record."
-    return Finding(POISSON, "refuted", text + "is for Poisson batches, and does not hold here.", rests, exact=False)
+    return refuted("P112", text + "is for Poisson batches, and does not hold here.", rests, exact=False)
 
 
 def _at_least(hits: int, n: int, rate: float) -> float:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epsgauge.probing.finding import Finding, not_tested
+from epsgauge.numbers import told_apart
+from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
 from epsgauge.probing.taking_part import TakingPart, moved_by
@@ -34,43 +35,55 @@ TARGETS = 3
 Where = tuple[int, int, int | None]  # a model, a place in its training set, and a step
 
 
-def sensitivity(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float, *, quiet: bool) -> Finding:
+def sensitivity(
+    pipeline: Pipeline, records: Records, seen: TakingPart, walk: float, *, quiet: bool, late: bool
+) -> Finding:
     """The same step with each of the crafted records in one place: all updates are within 2C of each other.
 
-    At the first step at which a record takes part, and at the last one of a whole training. `quiet` says whether the
-    noise can be turned off without another change.
+    At the first step at which a record takes part, and, if `late`, at the last one of a whole training. `quiet` says
+    whether the noise can be turned off without another change.
     """
     name, at = "sensitivity", seen.first
     if at is None:
         return not_tested(name, "No record that was replaced took part in a step that was seen.")
     model, target, step = at
-    first, last = (model, int(seen.places[target]), step), _last(pipeline, records, seen, walk)
-    far, who, tried = seen.farthest, "an ordinary record by another one", 0
-    for where, names in ((first, list(records.crafted)), (last, LATE)):
-        updates = _updates(pipeline, {n: records.crafted[n] for n in names if n in records.crafted}, where, walk)
+    first: Where = (model, int(seen.places[target]), step)
+    last = _last(pipeline, records, seen, walk) if late else (0, 0, None)
+    far, who, tried, where = seen.farthest, "an ordinary record by another one", 0, first
+    for place, names in ((first, list(records.crafted)), (last, LATE)):
+        updates = _updates(pipeline, {n: records.crafted[n] for n in names if n in records.crafted}, place, walk)
         tried += len(updates)
         rests = f"One seed; {tried} crafted records, and {seen.direct.sum()} steps with ordinary ones."
         spoilt = [what for what, update in updates.items() if not np.isfinite(update).all()]
         if spoilt:
             text = f"Record {spoilt[0]} makes an update NaN or infinite, which clipping would not."
-            return Finding(name, "refuted", text, rests, noise=0.0)
+            return refuted("P106", text, rests, noise=0.0, where=f"record {spoilt[0]}")
         for (a, x), (b, y) in itertools.combinations(updates.items(), 2):
             moved = moved_by(x, y, seen.unit)
             if moved > far:
-                far, who = moved, f"record {a} by {b}"
+                far, who, where = moved, f"record {a} by {b}", place
     allowed, added = ALLOWED["replacing"], _Added(0.0, "")
-    text = f"Replacing {who} moved an update by {far:.3g} clipping norms"
     if far > allowed * (1 + ROUNDING):
-        return Finding(name, "refuted", f"{text}; clipped gradients allow {allowed:g}.", rests, reach=far / allowed)
-    text += f", of {allowed:g} allowed."
+        here, most = told_apart(far, allowed)
+        text = f"Replacing {who} moved an update by {here} clipping norms; clipped gradients allow {most}."
+        two = {"measured": far, "allowed": allowed}
+        return refuted("P104", text, rests, reach=far / allowed, where=_at(who, where), **two)
+    text = f"Replacing {who} moved an update by {far:.3g} clipping norms, of {allowed:g} allowed."
     if pipeline.adjacency == "add-remove":
         added, allowed = adding(pipeline, records, quiet=quiet), ALLOWED["adding"]
         text += f" {added.said}"
         if added.far > allowed * (1 + ROUNDING):
             reach = min(added.far, ALLOWED["replacing"])
-            return Finding(name, "refuted", f"{added.said} Clipped gradients allow {allowed:g}.", rests, reach=reach)
+            text = f"{added.said} Clipped gradients allow {allowed:g}."
+            two = {"measured": added.far, "allowed": allowed}
+            return refuted("P105", text, rests, reach=reach, where="the last record, step 1", **two)
     spoils = _with_nan(pipeline, records, first, walk)
-    return Finding(name, "consistent", text + spoils, rests)
+    return consistent(name, text + spoils, rests)
+
+
+def _at(who: str, where: Where) -> str:
+    model, place, step = where
+    return f"{who}, place {place + 1}, model {model + 1}, step {(step or 0) + 1}"
 
 
 @dataclass(frozen=True)
@@ -111,7 +124,8 @@ def adding(pipeline: Pipeline, records: Records, *, quiet: bool) -> _Added:
     if not moved:
         return _Added(0.0, f"{no} the training refuses such records.")
     far = max(moved.values())
-    return _Added(far, f"Adding one moved an update by {far:.3g}.")
+    here = told_apart(far, ALLOWED["adding"])[0] if far > ALLOWED["adding"] * (1 + ROUNDING) else f"{far:.3g}"
+    return _Added(far, f"Adding one moved an update by {here}.")
 
 
 def _same(one: Replay, other: Replay) -> bool:

@@ -11,7 +11,8 @@ from epsgauge.bounds.subsampled import least_eps
 from epsgauge.errors import MissingExtra
 from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.mechanisms.privacy import DPSGD
-from epsgauge.probing.finding import Finding
+from epsgauge.numbers import told_apart
+from epsgauge.probing.finding import Finding, consistent, refuted
 
 # With so little noise, so many steps show that ε is huge, and more would take long.
 LITTLE, FEW = 0.2, 20
@@ -23,9 +24,10 @@ def accounting(privacy: DPSGD, delta: float, adjacency: Adjacency, claimed: floa
     least = _least(privacy, delta, adjacency)
     said = f"rate {privacy.sample_rate:.3g}, noise {privacy.noise_multiplier:.3g} and {privacy.steps} steps"
     if least > claimed:
-        text = f"ε = {claimed:.3g} is claimed, but {said} spend at least {least:.3g} ({adjacency}, δ = {delta:g})."
-        return Finding(name, "refuted", text, rests)
-    return Finding(name, "consistent", f"ε = {claimed:.3g} is claimed; {said} spend about {least:.3g}.", rests)
+        here, more = told_apart(claimed, least)
+        text = f"ε = {here} is claimed, but {said} spend at least {more} ({adjacency}, δ = {delta:g})."
+        return refuted("P100", text, rests, measured=least, allowed=claimed)
+    return consistent(name, f"ε = {claimed:.3g} is claimed; {said} spend about {least:.3g}.", rests)
 
 
 def accounted(privacy: DPSGD, delta: float, adjacency: Adjacency) -> float | None:

@@ -1,14 +1,19 @@
-"""Whole trainings that follow one script: how many steps they make, and what reaches the model past the updates."""
+"""Whole trainings that follow one script: how many steps they make, and what reaches the model past the updates.
+
+Every update is replaced by the same random one, so that two models differ only by what bypasses them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from epsgauge.probing.finding import SHARE, Finding, not_tested
+import numpy as np
+
+from epsgauge.numbers import told_apart
+from epsgauge.probing.finding import SHARE, Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
 from epsgauge.probing.sampling import Rates
-from epsgauge.probing.taking_part import TakingPart
 
 # Of the crafted records, those that show most in statistics of data, in order.
 TELLING = ("huge", "outlier (z1)", "large-norm (z1)", "mislabelled (z1)", "strange-words (z1)", "rare-token (z1)")
@@ -18,16 +23,9 @@ ADAPTIVE = "The clipping norm changes. If the data choose it, account for that, 
 MORE = 4
 
 
-def whole(
-    pipeline: Pipeline, records: Records, seen: TakingPart, late: Replay, *, walk: float, rates: Rates | None = None
-) -> list[Finding]:
-    """Every update is replaced by the same random one, so that two models differ only by what bypasses them.
-
-    `late` is another whole training.
-    """
-    usual = _lasting(pipeline.replay(walk=walk), pipeline.replay(walk=walk))
-    found = [_steps(pipeline, usual, late, walk), _past(pipeline, records, seen, usual, walk)]
-    return [*found, _left_out(pipeline, usual, walk, rates)] if pipeline.adjacency == "add-remove" else found
+def scripted(pipeline: Pipeline, walk: float) -> Replay:
+    """A whole training, and which parts of its model differ in another one on the same data."""
+    return _lasting(pipeline.replay(walk=walk), pipeline.replay(walk=walk))
 
 
 def _lasting(one: Replay, again: Replay) -> Replay:
@@ -36,28 +34,29 @@ def _lasting(one: Replay, again: Replay) -> Replay:
     return replace(one, fleeting=frozenset(part for part in {**a, **b} if a.get(part) != b.get(part)))
 
 
-def _steps(pipeline: Pipeline, usual: Replay, late: Replay, walk: float) -> Finding:
-    """No more steps than are accounted, and the same number whatever is drawn."""
+def steps(pipeline: Pipeline, usual: Replay, late: Replay, walk: float) -> Finding:
+    """No more steps than are accounted, and the same number whatever is drawn. `late` is another whole training."""
     name, accounted, counts = "steps", int(pipeline.privacy.steps), [usual.n_steps, late.n_steps]
     if min(counts) < accounted:
         counts += [pipeline.replay(MORE + seed, walk=walk, keep=[]).n_steps for seed in range(MORE)]
     most, least, rests = max(counts), min(counts), f"{len(counts)} whole trainings."
     if most > accounted:
         text = f"The training made {most} steps, where {accounted} are accounted."
-        return Finding(name, "refuted", text, rests, steps=most)
+        return refuted("P115", text, rests, steps=most, measured=most, allowed=accounted)
     if most > least:
         text = f"Trainings with other seeds made from {least} to {most} steps; {accounted} are accounted."
         more = " If batches without records are left out, make them steps with noise."
-        return Finding(name, "refuted", text + more, rests)
-    return Finding(name, "consistent", f"The training made {most} steps; {accounted} are accounted.", rests)
+        return refuted("P116", text + more, rests, measured=least, allowed=accounted)
+    return consistent(name, f"The training made {most} steps; {accounted} are accounted.", rests)
 
 
-def _past(pipeline: Pipeline, records: Records, seen: TakingPart, usual: Replay, walk: float) -> Finding:
+def bypass(pipeline: Pipeline, records: Records, usual: Replay, walk: float) -> Finding:
     """Replace one record, or all: the same updates must give the same model.
 
     If it changes when all are replaced, one after the other, then it changes with one of them.
     """
-    name, place, everywhere = "bypass", int(seen.places[0]), range(len(pipeline.members))
+    name, everywhere = "bypass", range(len(pipeline.members))
+    place = int(np.flatnonzero(pipeline.members == records.targets[0])[0])
     names = [*(n for n in TELLING if n in records.crafted), *(n for n in records.crafted if n not in TELLING)]
     tries = [(f"record {what}", {place: records.crafted[what]}) for what in names[:TRIED]]
     tries += [
@@ -75,16 +74,14 @@ def _past(pipeline: Pipeline, records: Records, seen: TakingPart, usual: Replay,
         rests = f"A whole training whose updates are scripted, and the same with {what}."
         if found is not None:
             text = f"The model depends on the data other than through its updates: {found}."
-            return Finding(name, "refuted", text, rests)
+            return refuted("P117", text, rests, where=what)
     if not tried:
         return not_tested(name, "The training refuses the records that were tried.")
     text = "With the same updates, the model is the same whatever the data."
-    return Finding(
-        name, "consistent", text, f"Whole trainings whose updates are scripted, with {tried} other data sets."
-    )
+    return consistent(name, text, f"Whole trainings whose updates are scripted, with {tried} other data sets.")
 
 
-def _left_out(pipeline: Pipeline, usual: Replay, walk: float, rates: Rates | None) -> Finding:
+def left_out(pipeline: Pipeline, usual: Replay, walk: float, rates: Rates | None) -> Finding:
     """Leave one record out: nothing but the updates may tell. Leave half of them out: batches have half as many."""
     name = "left out"
     other = pipeline.replayed(leave_out=len(pipeline.members) - 1, walk=walk)
@@ -93,20 +90,23 @@ def _left_out(pipeline: Pipeline, usual: Replay, walk: float, rates: Rates | Non
     if len(usual.norms) > 1:
         return not_tested(name, ADAPTIVE)
     rests = "A whole training whose updates are scripted, and the same with one record left out."
-    found = _difference(usual, other)
+    code, found = "P118", _difference(usual, other)
     if found is not None and _counts(usual) == _counts(other) and _drawn_late(pipeline):
         return not_tested(name, "The start is drawn after the batches: draw it first, or from a seed of its own.")
     if usual.divisors != other.divisors:
-        sizes = " and ".join(f"{next(iter(each.divisors)):g}" for each in (usual, other))
-        found = f"sums of gradients are divided by a batch size that comes from the number of records ({sizes})"
+        sizes = " and ".join(told_apart(*(next(iter(each.divisors)) for each in (usual, other))))
+        code, found = (
+            "P119",
+            f"sums of gradients are divided by a batch size that comes from the number of records ({sizes})",
+        )
     if found is not None:
         more = "Under adding and removing that must not show: compute rate, steps and batch size from a public number."
-        return Finding(name, "refuted", f"With one record fewer, {found}. {more}", rests)
+        return refuted(code, f"With one record fewer, {found}. {more}", rests, where="the last record")
     if rates is not None and rates.chance < SHARE:
         found = f"batches have about {rates.fewer:.3g} of {rates.of} records, where {rates.usual:.3g} are expected"
         more = "The sampling rate comes from the number of records, which must not show: use a public number."
-        return Finding(name, "refuted", f"With half of the records, {found}. {more}", rests, exact=False)
-    return Finding(name, "consistent", "With one record fewer, nothing changes but the updates.", rests, exact=False)
+        return refuted("P120", f"With half of the records, {found}. {more}", rests, exact=False)
+    return consistent(name, "With one record fewer, nothing changes but the updates.", rests, exact=False)
 
 
 def _counts(each: Replay) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from epsgauge.numbers import duration, short
+from epsgauge.probing.codes import PAGE
 from epsgauge.probing.result import UNSEEN, Probe
 from epsgauge.reporting import layout
 
@@ -13,21 +14,52 @@ HEAD = 18
 STYLE = {"refuted": "bold red", "consistent": "green", "not tested": "yellow"}
 
 
-def show(probe: Probe, console: Console) -> None:
-    """Print what is accounted, each finding, and what follows."""
+def show(probe: Probe, console: Console, plan: str | None = None) -> None:
+    """Print the accounted values, each finding, and the conclusion. `plan` is a file for the lines that repeat one."""
     p, eps = probe.privacy, probe.accounted_eps
     said = f"rate {short(p.sample_rate)}, noise {short(p.noise_multiplier)}, {p.steps} steps"
     spent = "" if eps is None else f": ε = {short(eps)} at δ = {probe.delta:g} ({probe.adjacency})"
+    spent += "" if probe.other_eps is None else f", {short(probe.other_eps)} ({probe.other_adjacency})"
     console.print(layout.hanging(f"{'accounted':<{HEAD}}", said + spent, "dim"))
     for finding in probe.findings:
-        text = Text(f"{finding.result}. ", style=STYLE[finding.result])
+        code = f" {finding.code}" if finding.code else ""
+        text = Text(f"{finding.result}{code}. ", style=STYLE[finding.result])
         text.append(layout.said(finding.sentence))
         if finding.result == "refuted":
             text.append(layout.said(f" Rests on: {finding.rests_on}", "dim"))
         console.print(layout.hanging(f"{finding.name:<{HEAD}}", text, "dim"))
+        if finding.code:
+            for more in (finding.where and f"Seen at: {finding.where}.", probe.repeat(finding, plan)):
+                if more:
+                    console.print(layout.hanging(" " * HEAD, layout.said(more, "dim"), "dim"))
     console.print()
     style = STYLE["refuted" if probe.refuted else "consistent"]
     console.print(layout.hanging(f"{'probe':<{HEAD}}", layout.said(probe.sentence, style), "bold"))
+    if probe.refuted:
+        console.print(layout.hanging(" " * HEAD, layout.said(f"{PAGE} explains each code.", "dim"), "dim"))
     chance = "A pipeline that is what the accountant assumes is refuted with a probability of at most 0.0001."
     took = f"{probe.n_trainings} short trainings, {duration(probe.seconds)}. {chance} {UNSEEN}"
     console.print(layout.hanging(" " * HEAD, Text(took, style="dim"), "dim"))
+
+
+class Line:
+    """One line of progress: the check, and the number of trainings so far."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.status, self.last = console, console.status("probe: starting"), ""
+
+    def __enter__(self) -> Line:
+        if self.console.is_terminal:
+            self.status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.status.stop()
+
+    def __call__(self, name: str, count: int) -> None:
+        text = f"probe: {name}, {count} trainings"
+        if self.console.is_terminal:
+            self.status.update(text)
+        elif name != self.last:
+            self.console.print(text)
+        self.last = name

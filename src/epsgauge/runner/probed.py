@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.errors import EpsgaugeError
@@ -21,9 +25,28 @@ from epsgauge.runner.results import apart
 TRAININGS = 150
 
 
-def probe_plan(plan: Plan) -> Probe:
-    """Its trainer and data, at the size of its training sets; the claim that it states, or the accountant's."""
-    return apart(plan, partial(_probed, claim=True))
+def probe_plan(
+    plan: Plan,
+    *,
+    only: Sequence[str] = (),
+    quick: bool = False,
+    seed: int | None = None,
+    progress: Callable[[str, int], None] = lambda name, count: None,
+) -> Probe:
+    """Its trainer and data, at the size of its training sets; the claim that it states, or the accountant's.
+
+    `progress` is called every second with the name of the check and the number of trainings so far.
+    """
+    with TemporaryDirectory(prefix="epsgauge-probe-") as folder:
+        note = Path(folder, "progress")
+
+        def waiting() -> None:
+            with suppress(OSError, ValueError):  # nothing is written yet
+                name, count = note.read_text(encoding="utf-8").split("\n")
+                progress(name, int(count))
+
+        job = partial(_probed, claim=True, only=tuple(only), quick=quick, seed=seed, note=str(note))
+        return apart(plan, job, waiting=waiting)
 
 
 def probe_of_run(plan: Plan, crew: Crew) -> Probe | Unprobed:
@@ -35,7 +58,15 @@ def probe_of_run(plan: Plan, crew: Crew) -> Probe | Unprobed:
         return Unprobed(f"{error}{limit}")
 
 
-def _probed(plan: Plan, *, claim: bool) -> list[Probe]:
+def _probed(
+    plan: Plan,
+    *,
+    claim: bool,
+    only: Sequence[str] = (),
+    quick: bool = False,
+    seed: int | None = None,
+    note: str | None = None,
+) -> list[Probe]:
     audit, timeout = plan.audit, plan.execution.timeout
     find_code(plan)
     with beside(plan.folder), within(None if timeout is None else TRAININGS * timeout, [0]):
@@ -49,9 +80,17 @@ def _probed(plan: Plan, *, claim: bool) -> list[Probe]:
             adjacency=_of_records(audit.claimed_adjacency or plan.game.adjacency),
             claimed_eps=audit.claimed_eps if claim else None,
             train_size=plan.game.train_size,
-            seed=plan.seed,
+            seed=plan.seed if seed is None else seed,
+            only=only,
+            quick=quick,
+            progress=None if note is None else partial(_write, note),
         )
     return [found]
+
+
+def _write(note: str, name: str, count: int) -> None:
+    with suppress(OSError):
+        Path(note).write_text(f"{name}\n{count}", encoding="utf-8")
 
 
 def intrinsic_of_plan(plan: Plan, n_seeds: int, n_neighbours: int) -> Intrinsic:

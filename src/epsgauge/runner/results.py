@@ -29,11 +29,17 @@ _MOST_TOGETHER = 500
 _POLL_SECONDS = 1.0  # how often code is looked at while nothing comes
 
 
-def single(crew: Crew, job: Callable[..., list[T]], *args: Any) -> T:
-    """What one job gives. The plan's code is imported where models are trained, and nowhere else."""
+def single(crew: Crew, job: Callable[..., list[T]], *args: Any, waiting: Callable[[], None] = lambda: None) -> T:
+    """What one job gives. The plan's code is imported where models are trained, and nowhere else.
+
+    `waiting` is called every second until then.
+    """
     for _ in range(_VANISHED):
         try:
-            found = _submitted(crew, job, *args).result()[0]
+            future = _submitted(crew, job, *args)
+            while not wait([future], _POLL_SECONDS).done:
+                waiting()
+            found = future.result()[0]
         except (BrokenExecutor, JobLost) as error:
             if getattr(error, "vanished", False):
                 continue
@@ -63,11 +69,13 @@ def confirm(crew: Crew) -> None:
             future.result()
 
 
-def apart(plan: Plan, job: Callable[..., list[T]], crew: Crew | None = None) -> T:
+def apart(
+    plan: Plan, job: Callable[..., list[T]], crew: Crew | None = None, *, waiting: Callable[[], None] = lambda: None
+) -> T:
     """What one job gives in a worker process of its own; where `crew` works, if there is one."""
     own = crew_for(plan, None, 1) if crew is None else crew.apart()
     try:
-        return single(own, job)
+        return single(own, job, waiting=waiting)
     finally:
         own.leave(at_once=True)
 

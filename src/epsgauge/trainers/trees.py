@@ -19,6 +19,19 @@ def leaves(tree: Any) -> list[Any]:
     return [tree]
 
 
+def paths(tree: Any, prefix: str = "") -> list[str]:
+    """The keys under which dicts hold the arrays, in the same order; empty for what is only in lists.
+
+    >>> paths({"dense": {"w": [1.0, 2.0], "b": (3.0,)}})
+    ['dense.b', 'dense.w', 'dense.w']
+    """
+    if isinstance(tree, Mapping):
+        return [path for key in sorted(tree, key=str) for path in paths(tree[key], f"{prefix}.{key}".lstrip("."))]
+    if isinstance(tree, list | tuple):
+        return [path for part in tree for path in paths(part, prefix)]
+    return [prefix]
+
+
 def like(tree: Any, parts: Iterator[Any]) -> Any:
     """A tree of the same form with these leaves.
 

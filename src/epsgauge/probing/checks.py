@@ -1,0 +1,218 @@
+"""The checks of a probe, in the order in which they are shown, and the replays that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from epsgauge.errors import InvalidInput
+from epsgauge.probing.clipping import Clips, clipping
+from epsgauge.probing.codes import RULES
+from epsgauge.probing.copies import Copied, copied, copies, one_record
+from epsgauge.probing.empty import can_be_empty, empty
+from epsgauge.probing.finding import Finding, not_tested
+from epsgauge.probing.fresh import between, there_is, within
+from epsgauge.probing.noise import Drawn, drawn, noise
+from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.probing.records import Records
+from epsgauge.probing.sampling import Rates, batches, rate_of_half, sampling_rate, steps_needed
+from epsgauge.probing.sensitivity import sensitivity
+from epsgauge.probing.taking_part import TakingPart, taking_part
+from epsgauge.probing.whole import bypass, left_out, scripted, steps
+from epsgauge.stats.arrays import Floats
+
+UNSEEDED = "Two trainings with one seed differ: some randomness is not seeded. Derive every generator from `seed`."
+SHIFTED = "Which random numbers are drawn depends on the record: give noise, batches and layers their own generators."
+COPIES_UNKNOWN = "How many copies of a record are in a batch is not known: see the sampling rate."
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is replayed."""
+
+    models: int = 3  # whose steps are compared
+    late: int = 64  # steps of one more, from its first to its last; with 0, no training is followed to its end
+    noises: int = 16  # first steps that are made with noise and without
+    steps: int = 200  # of a short training, at most
+
+
+FULL, QUICK = Effort(), Effort(models=1, late=0, noises=4, steps=12)
+
+
+class Checks:
+    """Every check is made once, and what it needs is observed when it is first asked for."""
+
+    def __init__(self, pipeline: Pipeline, records: Records, delta: float, effort: Effort) -> None:
+        self.pipeline, self.records, self.delta, self.effort = pipeline, records, delta, effort
+        self.stop = min(steps_needed(pipeline.privacy.sample_rate), effort.steps)
+        pipeline.replay(stop=1)  # imports on the way may draw numbers
+
+    # Observations
+
+    @cached_property
+    def base(self) -> list[Replay]:
+        found = [self.pipeline.replay(model, stop=self.stop) for model in range(self.effort.models)]
+        if not all(each.n_steps for each in found):
+            raise InvalidInput(
+                "a trainer that takes watch must call it at every step, but it was never called. Call "
+                "watch(step, update, max_grad_norm=...), or optimizer.attach_step_hook(watch) with Opacus."
+            )
+        return found
+
+    @cached_property
+    def seeded(self) -> bool:
+        return self.pipeline.replay(0, stop=self.stop).digests == self.base[0].digests
+
+    @cached_property
+    def alike(self) -> list[Copied]:
+        """Short trainings on copies of one record."""
+        return [copied(self.pipeline, self.records, model, stop=self.stop) for model in range(self.effort.models)]
+
+    @cached_property
+    def late(self) -> list[Copied]:
+        """A whole one."""
+        if not self.effort.late:
+            return []
+        steps = np.linspace(0, int(self.pipeline.privacy.steps) - 1, self.effort.late).astype(np.int64)
+        return [copied(self.pipeline, self.records, self.effort.models, keep=np.unique(steps).tolist())]
+
+    @cached_property
+    def drawn(self) -> Drawn | None:
+        return drawn(self.pipeline, self.alike, seeded=self.seeded, seeds=self.effort.noises)
+
+    @cached_property
+    def there(self) -> float:
+        return there_is(self.pipeline, self.drawn, enough=self.noise.result != "refuted")
+
+    @cached_property
+    def walk(self) -> float:
+        one = self.base[0]
+        return self.pipeline.privacy.noise_multiplier * next(iter(one.norms)) / next(iter(one.divisors))
+
+    @cached_property
+    def seen(self) -> TakingPart:
+        return taking_part(self.pipeline, self.records, self.effort.models, stop=self.stop, walk=self.walk)
+
+    @cached_property
+    def sums(self) -> dict[str, Floats]:
+        return copies(self.pipeline, self.records, self.stop)
+
+    @cached_property
+    def usual(self) -> Replay:
+        return scripted(self.pipeline, self.walk)
+
+    @cached_property
+    def rates(self) -> Rates | None:
+        if (
+            self.seen.shifted
+            or not self.clips.counts
+            or "refuted" in (self.sampling_rate.result, self.poisson_batches.result)
+        ):
+            return None
+        return rate_of_half(self.pipeline, self.records, self.alike[0], self.stop)
+
+    def applies(self, name: str) -> bool:
+        if name == "empty batches":
+            return can_be_empty(self.pipeline)
+        return name != "left out" or self.pipeline.adjacency == "add-remove"
+
+    def untestable(self, name: str) -> str:
+        """Why a check that compares trainings on other records cannot be made; empty if it can."""
+        if name in (*BY_RECORDS, *BY_SEED) and not self.seeded:
+            return UNSEEDED
+        return SHIFTED if name in BY_RECORDS and self.seen.shifted else ""
+
+    # Findings
+
+    @cached_property
+    def noise(self) -> Finding:
+        return noise(self.pipeline, self.drawn)
+
+    @cached_property
+    def fresh_noise(self) -> Finding:
+        return between(self.pipeline, self.base, [*self.alike, *self.late], self.there)
+
+    @cached_property
+    def independence(self) -> Finding:
+        return within(self.pipeline, self.drawn, self.there)
+
+    @cached_property
+    def sensitivity(self) -> Finding:
+        quiet = self.drawn is not None and not self.drawn.mixed
+        late = bool(self.effort.late)
+        return sensitivity(self.pipeline, self.records, self.seen, self.walk, quiet=quiet, late=late)
+
+    @cached_property
+    def clips(self) -> Clips:
+        if self.sampling_rate.result != "consistent":
+            return Clips(not_tested("clipping", COPIES_UNKNOWN), counts=True)
+        return clipping(self.pipeline, self.records, self.seen, self.alike, self.stop)
+
+    @property
+    def clipping(self) -> Finding:
+        return self.clips.finding
+
+    @cached_property
+    def one_record(self) -> Finding:
+        if self.sampling_rate.result != "consistent":
+            return not_tested("one record", COPIES_UNKNOWN)
+        return one_record(self.pipeline, self.sums)
+
+    @cached_property
+    def sampling_rate(self) -> Finding:
+        return sampling_rate(self.pipeline, self.seen)
+
+    @cached_property
+    def poisson_batches(self) -> Finding:
+        each = self.clips.counts and "refuted" not in (self.sensitivity.result, self.one_record.result)
+        return batches(self.pipeline, self.seen, next(iter(self.sums.values()), None) if each else None)
+
+    @cached_property
+    def empty_batches(self) -> Finding:
+        return empty(self.pipeline, self.base, self.stop, self.delta)
+
+    @cached_property
+    def steps(self) -> Finding:
+        return steps(self.pipeline, self.usual, self.late[0].replay, self.walk)
+
+    @cached_property
+    def bypass(self) -> Finding:
+        return bypass(self.pipeline, self.records, self.usual, self.walk)
+
+    @cached_property
+    def left_out(self) -> Finding:
+        return left_out(self.pipeline, self.usual, self.walk, self.rates)
+
+
+# What is seen by replacing records, and by trainings with one seed.
+BY_RECORDS = ("sensitivity", "clipping", "one record", "sampling rate", "Poisson batches", "empty batches")
+BY_SEED = ("steps", "bypass", "left out")
+NAMES = ("noise", "fresh noise", "independence", *BY_RECORDS, *BY_SEED)
+# Without a training that is followed to its end, and without many steps.
+IN_A_HURRY = ("noise", "fresh noise", "independence", "sensitivity", "clipping")
+
+
+def named(only: Sequence[str]) -> list[str]:
+    """Names of checks, in their order, that are given by name or by the code of a finding."""
+    plain = {name.lower().replace(" ", "-"): name for name in NAMES}
+    by_code = {code: rule.finding for code, rule in RULES.items() if rule.finding in NAMES}
+    wanted = []
+    for given in only:
+        name = plain.get(given.lower().replace(" ", "-")) or by_code.get(given.upper())
+        if name is None:
+            raise InvalidInput(f"only must name checks ({', '.join(plain)}) or codes of findings, but got {given!r}.")
+        wanted.append(name)
+    return [name for name in NAMES if name in wanted]
+
+
+def findings(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) -> list[Finding]:
+    """One for each check that applies to the training."""
+    found = []
+    for name in filter(checks.applies, names):
+        doing(name)
+        why = checks.untestable(name)
+        found.append(not_tested(name, why) if why else getattr(checks, name.lower().replace(" ", "_")))
+    return found
