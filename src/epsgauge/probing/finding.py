@@ -40,6 +40,11 @@ class Finding:
     steps: int | None = None
 
     @property
+    def shown(self) -> str:
+        """The result with its code."""
+        return f"{self.result} {self.code}".rstrip()
+
+    @property
     def numbered(self) -> bool:
         """Whether an accountant can compute with what was found."""
         return any(value is not None for value in (self.noise, self.reach, self.rate, self.steps))

@@ -51,7 +51,10 @@ def between(pipeline: Pipeline, base: list[Replay], alike: list[Copied], there: 
     tests = [*_pairs(single), *(_pairs(sums) if steps > 1 else []), *_left(pipeline, alike, places)]
     if not tests:
         return not_tested(name, "No two updates could be compared.")
-    nearest, where = min((most(squares, count, SHARE / len(tests)), where) for squares, count, where in tests)
+    bounds = [most(squares, count, SHARE / len(tests)) for squares, count, _ in tests]
+    bounds = [0.0 if bound < ROUNDING else bound for bound in bounds]
+    nearest = min(bounds)
+    where = tests[bounds.index(nearest)][2]
     n_steps = sum(len(each.replay.updates) for each in alike)
     rests = (
         f"{n_steps} updates of {len(alike)} models that stand still, on copies of a record, and sums; Gaussian noise."
@@ -59,7 +62,6 @@ def between(pipeline: Pipeline, base: list[Replay], alike: list[Copied], there: 
     if nearest >= there:
         text = "Each step and each parameter has its own noise, and no two updates share any."
         return consistent(name, text, rests, exact=False)
-    nearest = 0.0 if nearest < ROUNDING else nearest
     text = f"{where} there is noise of at most {nearest:.2g} clipping norms: it is shared, taken back, or less "
     at = where.removeprefix("In ").removeprefix("Between ")
     two = {"measured": nearest, "allowed": there}

@@ -32,7 +32,7 @@ def markdown(page: Page) -> str:
         parts.append(table(("Run", *page.columns), [(run.label, *run.cells) for run in page.beside]))
         parts.append(_list(f"{run.label}: {run.answer.sentence} {run.answer.rest}" for run in page.beside))
     if page.probe is not None:
-        rows = [(f.name, f.result, f.sentence) for f in page.probe.findings]
+        rows = [(f.name, f.shown, f.sentence) for f in page.probe.findings]
         parts += ["## Probe", line(page.probe.sentence), table(("Finding", "Result", "What was seen"), rows)]
         parts.append(line(UNSEEN))
     if page.methods is not None:

@@ -54,7 +54,7 @@ def _audit(audit: Audit) -> str:
 
 
 def _probe(probe: Probe) -> str:
-    rows = [(finding.name, finding.result, finding.sentence) for finding in probe.findings]
+    rows = [(finding.name, finding.shown, finding.sentence) for finding in probe.findings]
     kind = "violation" if probe.refuted else "no-objection"
     return f'<p class="said {kind}">{escape(probe.sentence)}</p>' + _table(("Finding", "Result", "What was seen"), rows)
 

@@ -22,8 +22,7 @@ def show(probe: Probe, console: Console, plan: str | None = None) -> None:
     spent += "" if probe.other_eps is None else f", {short(probe.other_eps)} ({probe.other_adjacency})"
     console.print(layout.hanging(f"{'accounted':<{HEAD}}", said + spent, "dim"))
     for finding in probe.findings:
-        code = f" {finding.code}" if finding.code else ""
-        text = Text(f"{finding.result}{code}. ", style=STYLE[finding.result])
+        text = Text(f"{finding.shown}. ", style=STYLE[finding.result])
         text.append(layout.said(finding.sentence))
         if finding.result == "refuted":
             text.append(layout.said(f" Rests on: {finding.rests_on}", "dim"))
