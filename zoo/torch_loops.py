@@ -21,7 +21,7 @@ def data():
 
 
 def model_of_two_layers():
-    return torch.nn.Sequential(torch.nn.Linear(64, 8), torch.nn.Tanh(), torch.nn.Linear(8, 10))
+    return torch.nn.Sequential(torch.nn.Linear(64, 8), torch.nn.ReLU(), torch.nn.Linear(8, 10))
 
 
 def clipped_sum(model, x, y, clip=CLIP):

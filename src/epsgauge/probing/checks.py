@@ -19,6 +19,7 @@ from epsgauge.probing.noise import Drawn, drawn, noise
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
 from epsgauge.probing.sampling import Rates, batches, rate_of_half, sampling_rate, steps_needed
+from epsgauge.probing.scale import Scale, corrected, measured, scale_of, unsure
 from epsgauge.probing.sensitivity import sensitivity
 from epsgauge.probing.taking_part import TakingPart, taking_part
 from epsgauge.probing.whole import bypass, left_out, scripted, steps
@@ -26,6 +27,8 @@ from epsgauge.stats.arrays import Floats
 
 UNSEEDED = "Two trainings with one seed differ: some randomness is not seeded. Derive every generator from `seed`."
 SHIFTED = "Which random numbers are drawn depends on the record: give noise, batches and layers their own generators."
+# How often what one record moves an update by is corrected.
+RESCALED = 3
 COPIES_UNKNOWN = "How many copies of a record are in a batch is not known: see the sampling rate."
 
 
@@ -45,10 +48,17 @@ FULL, QUICK = Effort(), Effort(models=1, late=0, noises=4, steps=12)
 class Checks:
     """Every check is made once, and what it needs is observed when it is first asked for."""
 
-    def __init__(self, pipeline: Pipeline, records: Records, delta: float, effort: Effort) -> None:
+    def __init__(
+        self, pipeline: Pipeline, records: Records, delta: float, effort: Effort, scale: Scale | None = None
+    ) -> None:
         self.pipeline, self.records, self.delta, self.effort = pipeline, records, delta, effort
         self.stop = min(steps_needed(pipeline.privacy.sample_rate), effort.steps)
-        pipeline.replay(stop=1)  # imports on the way may draw numbers
+        first = pipeline.replay(stop=1)  # imports on the way may draw numbers
+        if scale is None and first.n_steps and not first.stated:
+            scale = measured(pipeline, records, self.stop)
+        stated = max(first.norms, default=1.0) / max(first.divisors, default=1.0)
+        self.scale = scale or Scale(stated, stated=stated)
+        pipeline.scale[:] = [self.scale.unit] if scale else []
 
     # Observations
 
@@ -159,7 +169,8 @@ class Checks:
     def one_record(self) -> Finding:
         if self.sampling_rate.result != "consistent":
             return not_tested("one record", COPIES_UNKNOWN)
-        return one_record(self.pipeline, self.sums)
+        moved = self.sensitivity.measured if self.sensitivity.result == "consistent" else None
+        return one_record(self.pipeline, self.sums, moved)
 
     @cached_property
     def sampling_rate(self) -> Finding:
@@ -168,7 +179,8 @@ class Checks:
     @cached_property
     def poisson_batches(self) -> Finding:
         each = self.clips.counts and "refuted" not in (self.sensitivity.result, self.one_record.result)
-        return batches(self.pipeline, self.seen, next(iter(self.sums.values()), None) if each else None)
+        copies = self.alike[0].sizes if self.alike[0].straight else None
+        return batches(self.pipeline, self.seen, next(iter(self.sums.values()), copies) if each else None)
 
     @cached_property
     def empty_batches(self) -> Finding:
@@ -209,7 +221,20 @@ def named(only: Sequence[str]) -> list[str]:
 
 
 def findings(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) -> list[Finding]:
-    """One for each check that applies to the training."""
+    """One for each check that applies to the training, and what one record moves an update by, if that is not clear."""
+    found = _made(checks, names, doing)
+    for _ in range(RESCALED):
+        scale = corrected(checks.scale, found, checks.pipeline.privacy.noise_multiplier)
+        if scale is None:
+            break
+        checks = Checks(checks.pipeline, checks.records, checks.delta, checks.effort, scale)
+        found = _made(checks, names, doing)
+    if not checks.pipeline.scale:
+        return found
+    return [scale_of(checks.pipeline, checks.scale), *unsure(checks.scale, found)]
+
+
+def _made(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) -> list[Finding]:
     found = []
     for name in filter(checks.applies, names):
         doing(name)

@@ -120,9 +120,19 @@ def copies(pipeline: Pipeline, records: Records, stop: int) -> dict[str, Floats]
     return out
 
 
-def one_record(pipeline: Pipeline, sums: dict[str, Floats]) -> Finding:
-    """A clipped gradient is no longer than C: all sums together have at most so many terms, but for a small chance."""
+def one_record(pipeline: Pipeline, sums: dict[str, Floats], moved: float | None = None) -> Finding:
+    """A clipped gradient is no longer than C: all sums together have at most so many terms, but for a small chance.
+
+    Without a switch for the noise, there is what one record `moved` an update by at least.
+    """
     name, q, n = "one record", float(pipeline.privacy.sample_rate), len(pipeline.members)
+    if not sums and moved:
+        text = f"Of the crafted records, one has a clipped gradient of at least {moved:.5g} clipping norms"
+        rests = "All crafted records in one place: no update is nearer to all of theirs."
+        if moved > 1 + ROUNDING:
+            return refuted("P109", f"{text}; 1 is allowed.", rests, measured=moved, allowed=1.0)
+        text = text.replace(f"{moved:.5g}", f"{moved:.3g}")
+        return consistent(name, f"{text}, of 1 allowed.", rests, measured=moved, allowed=1.0)
     if not sums:
         return not_tested(name, "A training without noise on copies of one record was not possible.")
     lengths = {}
@@ -137,4 +147,4 @@ def one_record(pipeline: Pipeline, sums: dict[str, Floats]) -> Finding:
     if length > 1 + ROUNDING:
         two = {"measured": length, "allowed": 1.0}
         return refuted("P109", f"{text}; 1 is allowed.", rests, exact=False, where=f"record {longest}", **two)
-    return consistent(name, f"{text}, of 1 allowed.", rests, exact=False)
+    return consistent(name, f"{text}, of 1 allowed.", rests, exact=False, measured=length, allowed=1.0)

@@ -1,0 +1,130 @@
+"""Scale: how far one record moves an update, where the training does not say, or not correctly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from epsgauge.probing.ball import radius
+from epsgauge.probing.copies import ROUNDING, STRAIGHT, Copied, copied, length, long_ones
+from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
+from epsgauge.probing.pipeline import Pipeline
+from epsgauge.probing.recorder import Update
+from epsgauge.probing.records import Records
+
+NAME = "scale"
+# Findings that see how far one record moves an update, and those that need to know it.
+SEEN_BY = ("sensitivity", "one record")
+# Places in which a record is replaced, until one takes part.
+PLACES = 8
+# A stated clipping norm or divisor that is off by less is left to other findings.
+CLEARLY = 2.0
+# Lengths in two steps that differ by more are not rounded.
+SAME = 1e-2
+# Standard deviations of the number of records in a batch that no batch exceeds.
+DEVIATIONS = 6
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How far one record moves an update at least, in the update's own unit, and how that is known."""
+
+    unit: float
+    stated: float | None = None  # the clipping norm over the divisor, if the training states them
+    varies: tuple[float, float] | None = None  # the least and the most, where the batch size divides an update
+
+
+def measured(pipeline: Pipeline, records: Records, stop: int) -> Scale:
+    """By crafted records in one place, among copies of an ordinary one: noise cancels, as the seeds are the same.
+
+    Updates with each of them lie in a ball around the one without any, so that its radius is no larger than what one
+    record can do, and noise over this radius is no less than the true multiplier.
+    """
+    pipeline.scale[:] = [1.0]
+    usual = copied(pipeline, records, 0, stop=stop)
+    found: list[list[Update]] = []
+    for place in range(min(PLACES, len(pipeline.members))):
+        found = [usual.apart_from(pipeline, [place], index, 0, stop) for index in long_ones(records)]
+        found = [moves for moves in found if len(moves) == len(usual.replay.updates)]
+        if any(length(update) > ROUNDING * usual.apart for moves in found for update in moves):
+            break
+    reach = [radius([np.zeros_like(at[0]), *at]) for at in zip(*found, strict=True)]
+    reach = [one for one in reach if math.isfinite(one)]
+    if not reach or not max(reach):
+        return Scale(1.0)
+    expected = len(pipeline.members) * float(pipeline.privacy.sample_rate)
+    spread = DEVIATIONS * math.sqrt(expected)
+    varies = _by_batch(usual, found)
+    if varies is None or abs(varies[2] - expected) > spread:
+        return Scale(max(reach))
+    least, most, size = varies
+    return Scale(max(reach) * min(1.0, size / (expected + spread)), varies=(least, most))
+
+
+def _by_batch(usual: Copied, found: list[list[Update]]) -> tuple[float, float, float] | None:
+    """How far a record moves an update in the largest and in the smallest batch, and the size of the latter.
+
+    All records together move a mean by the same, whatever the batch, and one of them by its share.
+    """
+    for moves in found:
+        lengths = np.array([length(update) for update in moves])
+        steps = [update for update, far in zip(moves, lengths, strict=True) if far > ROUNDING * lengths.max()]
+        far = np.sort(lengths[lengths > ROUNDING * lengths.max()])
+        if usual.constant and len(far) > 1 and far[-1] > (1 + SAME) * far[0]:
+            lines = [update / length(update) for update in steps]
+            if min(float(lines[0] @ line) for line in lines) > 1 - STRAIGHT:
+                return float(far[0]), float(far[-1]), usual.apart / float(far[-1])
+    return None
+
+
+def reach_of(findings: Sequence[Finding]) -> float:
+    """How far one record moved an update, of what the scale says."""
+    both = [(f.measured, f.allowed) for f in findings if f.name in SEEN_BY]
+    return max((m / a for m, a in both if m is not None and a), default=0.0)
+
+
+def corrected(scale: Scale, findings: Sequence[Finding], accounted: float) -> Scale | None:
+    """The scale at which records move updates as far as they did; None if this one will do.
+
+    A measured one grows with what is seen. A stated one is wrong if both noise and records are off by one factor: where
+    the noise is as accounted for the farthest record, it is not sure that there is too little of it.
+    """
+    reach = reach_of(findings)
+    if scale.varies is not None or not math.isfinite(reach) or reach <= 0:
+        return None
+    if scale.stated is None:
+        return replace(scale, unit=scale.unit * reach) if reach > 1 + ROUNDING else None
+    noise = next((f.measured for f in findings if f.name == "noise" and f.measured is not None), None)
+    off = noise is not None and noise >= accounted * reach and not 1 / CLEARLY < reach < CLEARLY
+    return Scale(scale.stated * reach, stated=scale.stated) if off else None
+
+
+def scale_of(pipeline: Pipeline, scale: Scale) -> Finding:
+    rests = "Crafted records in one place of a training set; a bound from below."
+    if scale.varies is not None:
+        least, most = scale.varies
+        text = f"One record moves an update by {least:.3g} to {most:.3g}: it is divided by the number of records drawn."
+        return not_tested(NAME, f"{text} Divide by the expected number, or state watch(..., max_grad_norm=, divisor=).")
+    size = len(pipeline.members) * float(pipeline.privacy.sample_rate)
+    text = f"One record moves an update by {scale.unit:.3g}"
+    if scale.stated is None:
+        norm = f"{scale.unit * size:.3g}"
+        more = f"as a clipping norm of {scale.unit:.3g} does, or one of {norm} and a divisor of {size:.3g}"
+        return consistent(NAME, f"{text}, {more}.", rests)
+    factor = scale.unit / scale.stated
+    times = f"{1 / factor:.3g} times smaller" if factor < 1 else f"{factor:.3g} times larger"
+    wrong = f"{text}, where {scale.stated:.3g} is stated, and the noise is as much {times.split()[-1]}"
+    two = {"measured": scale.unit, "allowed": scale.stated}
+    more = "The stated clipping norm or divisor is wrong, or the noise is, and no record that was tried shows it."
+    return refuted("P140", f"{wrong}: {times}. {more}", rests, exact=False, **two)
+
+
+def unsure(scale: Scale, findings: Sequence[Finding]) -> list[Finding]:
+    """Without what was refuted by a length that varies with the batch."""
+    if scale.varies is None:
+        return list(findings)
+    why = "How far one record moves an update varies with its batch: see scale."
+    return [not_tested(f.name, why) if f.name in SEEN_BY and f.result == "refuted" else f for f in findings]
