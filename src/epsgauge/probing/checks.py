@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,16 +19,15 @@ from epsgauge.probing.noise import Drawn, drawn, noise
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
 from epsgauge.probing.sampling import Rates, batches, rate_of_half, sampling_rate, steps_needed
-from epsgauge.probing.scale import Scale, corrected, measured, scale_of, unsure
-from epsgauge.probing.sensitivity import sensitivity
+from epsgauge.probing.scale import NAME as SCALE
+from epsgauge.probing.scale import SEEN_BY, Scale, is_off, measured, reach_of, scale_of, without_scale
+from epsgauge.probing.sensitivity import adding, sensitivity
 from epsgauge.probing.taking_part import TakingPart, taking_part
 from epsgauge.probing.whole import bypass, left_out, scripted, steps
 from epsgauge.stats.arrays import Floats
 
 UNSEEDED = "Two trainings with one seed differ: some randomness is not seeded. Derive every generator from `seed`."
 SHIFTED = "Which random numbers are drawn depends on the record: give noise, batches and layers their own generators."
-# How often what one record moves an update by is corrected.
-RESCALED = 3
 COPIES_UNKNOWN = "How many copies of a record are in a batch is not known: see the sampling rate."
 
 
@@ -48,17 +47,15 @@ FULL, QUICK = Effort(), Effort(models=1, late=0, noises=4, steps=12)
 class Checks:
     """Every check is made once, and what it needs is observed when it is first asked for."""
 
-    def __init__(
-        self, pipeline: Pipeline, records: Records, delta: float, effort: Effort, scale: Scale | None = None
-    ) -> None:
+    def __init__(self, pipeline: Pipeline, records: Records, delta: float, effort: Effort) -> None:
         self.pipeline, self.records, self.delta, self.effort = pipeline, records, delta, effort
         self.stop = min(steps_needed(pipeline.privacy.sample_rate), effort.steps)
         first = pipeline.replay(stop=1)  # imports on the way may draw numbers
-        if scale is None and first.n_steps and not first.stated:
-            scale = measured(pipeline, records, self.stop)
         stated = max(first.norms, default=1.0) / max(first.divisors, default=1.0)
-        self.scale = scale or Scale(stated, stated=stated)
-        pipeline.scale[:] = [self.scale.unit] if scale else []
+        self.scale = Scale(stated, stated=stated)
+        if first.n_steps and not first.stated:
+            self.scale = measured(pipeline, records, self.stop)
+            pipeline.scale[:] = [self.scale.unit]
 
     # Observations
 
@@ -92,6 +89,11 @@ class Checks:
     @cached_property
     def drawn(self) -> Drawn | None:
         return drawn(self.pipeline, self.alike, seeded=self.seeded, seeds=self.effort.noises)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the noise can be turned off without another change."""
+        return self.drawn is not None and not self.drawn.mixed
 
     @cached_property
     def there(self) -> float:
@@ -135,6 +137,28 @@ class Checks:
             return UNSEEDED
         return SHIFTED if name in BY_RECORDS and self.seen.shifted else ""
 
+    def correct_scale(self) -> bool:
+        """Divide what was observed by the farthest that a record moved an update, if the scale is off by that."""
+        if self.untestable(SEEN_BY[0]):
+            return False
+        reach = reach_of([self.sensitivity, self.one_record])
+        if self.scale.stated is None and self.pipeline.adjacency == "substitute":
+            reach = max(reach, adding(self.pipeline, self.records, quiet=self.quiet).far)
+        if not is_off(self.scale, reach, self.noise, self.pipeline.privacy.noise_multiplier):
+            return False
+        self.scale = replace(self.scale, unit=self.scale.unit * reach)
+        self.pipeline.scale[:] = [self.scale.unit]
+        own = vars(self)  # what was not observed yet will be in the new unit
+        for name in {"base", "alike", "late"} & set(own):
+            own[name] = [each.over(reach) for each in own[name]]
+        self.seen = replace(self.seen, farthest=self.seen.farthest / reach)
+        self.drawn = None if self.drawn is None else replace(self.drawn, vectors=self.drawn.vectors / reach)
+        if "sums" in own:
+            self.sums = {what: lengths / reach for what, lengths in self.sums.items()}
+        for name in ("there", "rates", "noise", "fresh_noise", "independence", "clips", "poisson_batches"):
+            own.pop(name, None)
+        return True
+
     # Findings
 
     @cached_property
@@ -151,9 +175,8 @@ class Checks:
 
     @cached_property
     def sensitivity(self) -> Finding:
-        quiet = self.drawn is not None and not self.drawn.mixed
         late = bool(self.effort.late)
-        return sensitivity(self.pipeline, self.records, self.seen, self.walk, quiet=quiet, late=late)
+        return sensitivity(self.pipeline, self.records, self.seen, self.walk, quiet=self.quiet, late=late)
 
     @cached_property
     def clips(self) -> Clips:
@@ -222,16 +245,13 @@ def named(only: Sequence[str]) -> list[str]:
 
 def findings(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) -> list[Finding]:
     """One for each check that applies to the training, and what one record moves an update by, if that is not clear."""
+    if checks.scale.stated is None:
+        doing(SCALE)
+        checks.correct_scale()
     found = _made(checks, names, doing)
-    for _ in range(RESCALED):
-        scale = corrected(checks.scale, found, checks.pipeline.privacy.noise_multiplier)
-        if scale is None:
-            break
-        checks = Checks(checks.pipeline, checks.records, checks.delta, checks.effort, scale)
+    if checks.scale.stated is not None and SEEN_BY[0] in names and checks.correct_scale():
         found = _made(checks, names, doing)
-    if not checks.pipeline.scale:
-        return found
-    return [scale_of(checks.pipeline, checks.scale), *unsure(checks.scale, found)]
+    return [scale_of(checks.pipeline, checks.scale), *found] if checks.pipeline.scale else found
 
 
 def _made(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) -> list[Finding]:
@@ -239,5 +259,6 @@ def _made(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) ->
     for name in filter(checks.applies, names):
         doing(name)
         why = checks.untestable(name)
-        found.append(not_tested(name, why) if why else getattr(checks, name.lower().replace(" ", "_")))
+        finding = not_tested(name, why) if why else getattr(checks, name.lower().replace(" ", "_"))
+        found.append(without_scale(checks.scale, finding) if checks.pipeline.scale else finding)
     return found

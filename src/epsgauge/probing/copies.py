@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,10 @@ class Copied:
     def constant(self) -> bool:
         """Whether all batches with records move an update by the same."""
         return self.straight and float(np.ptp(self.sizes[self.sizes != 0])) <= ROUNDING * self.apart
+
+    def over(self, unit: float) -> Copied:
+        """The same in a unit that is so many times as large."""
+        return replace(self, replay=self.replay.over(unit), sizes=self.sizes / unit, apart=self.apart / unit)
 
     def noise_between(self, i: int, j: int) -> Floats:
         """Of two of its steps, so weighted that copies cancel: numbers of N(0, σ²), or further from 0 than such."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ class Replay:
     unit: float  # relative rounding of an update's numbers
     stated: bool = True  # whether the training states a clipping norm
     fleeting: frozenset[str] = frozenset()  # parts of the model that differ whatever the data
+
+    def over(self, unit: float) -> Replay:
+        """The same with updates in a unit that is so many times as large."""
+        return replace(self, updates=[(update / unit).astype(np.float32) for update in self.updates])
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +20,8 @@ NAME = "scale"
 SEEN_BY = ("sensitivity", "one record")
 # Places in which a record is replaced, until one takes part.
 PLACES = 8
+# Crafted records of a first measurement.
+FEW = 6
 # A stated clipping norm or divisor that is off by less is left to other findings.
 CLEARLY = 2.0
 # Lengths in two steps that differ by more are not rounded.
@@ -47,7 +49,7 @@ def measured(pipeline: Pipeline, records: Records, stop: int) -> Scale:
     usual = copied(pipeline, records, 0, stop=stop)
     found: list[list[Update]] = []
     for place in range(min(PLACES, len(pipeline.members))):
-        found = [usual.apart_from(pipeline, [place], index, 0, stop) for index in long_ones(records)]
+        found = [usual.apart_from(pipeline, [place], index, 0, stop) for index in long_ones(records)[:FEW]]
         found = [moves for moves in found if len(moves) == len(usual.replay.updates)]
         if any(length(update) > ROUNDING * usual.apart for moves in found for update in moves):
             break
@@ -81,25 +83,23 @@ def _by_batch(usual: Copied, found: list[list[Update]]) -> tuple[float, float, f
 
 
 def reach_of(findings: Sequence[Finding]) -> float:
-    """How far one record moved an update, of what the scale says."""
+    """How far one record moved an update, in units of the scale."""
     both = [(f.measured, f.allowed) for f in findings if f.name in SEEN_BY]
     return max((m / a for m, a in both if m is not None and a), default=0.0)
 
 
-def corrected(scale: Scale, findings: Sequence[Finding], accounted: float) -> Scale | None:
-    """The scale at which records move updates as far as they did; None if this one will do.
+def is_off(scale: Scale, reach: float, noise: Finding, accounted: float) -> bool:
+    """Whether a scale has to be corrected by what was seen.
 
-    A measured one grows with what is seen. A stated one is wrong if both noise and records are off by one factor: where
-    the noise is as accounted for the farthest record, it is not sure that there is too little of it.
+    A measured one grows with it. A stated one is wrong if both noise and records are off by one factor: where the noise
+    is as accounted for the farthest record, it is not sure that there is too little of it.
     """
-    reach = reach_of(findings)
-    if scale.varies is not None or not math.isfinite(reach) or reach <= 0:
-        return None
+    if scale.varies is not None or not 0 < reach < math.inf:
+        return False
     if scale.stated is None:
-        return replace(scale, unit=scale.unit * reach) if reach > 1 + ROUNDING else None
-    noise = next((f.measured for f in findings if f.name == "noise" and f.measured is not None), None)
-    off = noise is not None and noise >= accounted * reach and not 1 / CLEARLY < reach < CLEARLY
-    return Scale(scale.stated * reach, stated=scale.stated) if off else None
+        return reach > 1
+    same = noise.measured is not None and noise.measured >= accounted * reach
+    return same and not 1 / CLEARLY < reach < CLEARLY
 
 
 def scale_of(pipeline: Pipeline, scale: Scale) -> Finding:
@@ -122,9 +122,10 @@ def scale_of(pipeline: Pipeline, scale: Scale) -> Finding:
     return refuted("P140", f"{wrong}: {times}. {more}", rests, exact=False, **two)
 
 
-def unsure(scale: Scale, findings: Sequence[Finding]) -> list[Finding]:
-    """Without what was refuted by a length that varies with the batch."""
-    if scale.varies is None:
-        return list(findings)
-    why = "How far one record moves an update varies with its batch: see scale."
-    return [not_tested(f.name, why) if f.name in SEEN_BY and f.result == "refuted" else f for f in findings]
+def without_scale(scale: Scale, finding: Finding) -> Finding:
+    """What one record moves an update by is no finding where it is measured only."""
+    if finding.measured is None or finding.name not in SEEN_BY:
+        return finding
+    if scale.varies is not None:
+        return not_tested(finding.name, "How far one record moves an update varies with its batch: see scale.")
+    return consistent(finding.name, "The scale is as far as any record moved an update.", finding.rests_on)
