@@ -127,6 +127,8 @@ class Checks:
         return rate_of_half(self.pipeline, self.records, self.alike[0], self.stop)
 
     def applies(self, name: str) -> bool:
+        if name == SCALE:
+            return False
         if name == "empty batches":
             return can_be_empty(self.pipeline)
         return name != "left out" or self.pipeline.adjacency == "add-remove"
@@ -144,7 +146,12 @@ class Checks:
         reach = reach_of([self.sensitivity, self.one_record])
         if self.scale.stated is None and self.pipeline.adjacency == "substitute":
             reach = max(reach, adding(self.pipeline, self.records, quiet=self.quiet).far)
-        if not is_off(self.scale, reach, self.noise, self.pipeline.privacy.noise_multiplier):
+        off = is_off(self.scale, reach, self.noise, self.pipeline.privacy.noise_multiplier)
+        if off or self.scale.stated is None:
+            self.sensitivity, self.one_record = (
+                without_scale(self.scale, f) for f in (self.sensitivity, self.one_record)
+            )
+        if not off:
             return False
         self.scale = replace(self.scale, unit=self.scale.unit * reach)
         self.pipeline.scale[:] = [self.scale.unit]
@@ -225,9 +232,9 @@ class Checks:
 # What is seen by replacing records, and by trainings with one seed.
 BY_RECORDS = ("sensitivity", "clipping", "one record", "sampling rate", "Poisson batches", "empty batches")
 BY_SEED = ("steps", "bypass", "left out")
-NAMES = ("noise", "fresh noise", "independence", *BY_RECORDS, *BY_SEED)
+NAMES = (SCALE, "noise", "fresh noise", "independence", *BY_RECORDS, *BY_SEED)
 # Without a training that is followed to its end, and without many steps.
-IN_A_HURRY = ("noise", "fresh noise", "independence", "sensitivity", "clipping")
+IN_A_HURRY = (SCALE, "noise", "fresh noise", "independence", "sensitivity", "clipping")
 
 
 def named(only: Sequence[str]) -> list[str]:
@@ -249,9 +256,12 @@ def findings(checks: Checks, names: Sequence[str], doing: Callable[[str], None])
         doing(SCALE)
         checks.correct_scale()
     found = _made(checks, names, doing)
-    if checks.scale.stated is not None and SEEN_BY[0] in names and checks.correct_scale():
+    if checks.scale.stated is not None and {SCALE, SEEN_BY[0]} & set(names) and checks.correct_scale():
         found = _made(checks, names, doing)
-    return [scale_of(checks.pipeline, checks.scale), *found] if checks.pipeline.scale else found
+    if not checks.pipeline.scale and list(names) != [SCALE]:
+        return found
+    reach = 1.0 if checks.pipeline.scale else reach_of([checks.sensitivity, checks.one_record])
+    return [scale_of(checks.pipeline, checks.scale, reach, checks.noise), *found]
 
 
 def _made(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) -> list[Finding]:
@@ -259,6 +269,5 @@ def _made(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) ->
     for name in filter(checks.applies, names):
         doing(name)
         why = checks.untestable(name)
-        finding = not_tested(name, why) if why else getattr(checks, name.lower().replace(" ", "_"))
-        found.append(without_scale(checks.scale, finding) if checks.pipeline.scale else finding)
+        found.append(not_tested(name, why) if why else getattr(checks, name.lower().replace(" ", "_")))
     return found

@@ -57,9 +57,13 @@ class Copied:
 
     def apart_from(self, pipeline: Pipeline, places: Iterable[int], index: int, seed: int, stop: int) -> list[Update]:
         """What it changes in each update to have another record in these places: noise cancels."""
+        other = self.again(pipeline, places, index, seed, stop)
+        return [] if other is None else apart(self.replay, other)
+
+    def again(self, pipeline: Pipeline, places: Iterable[int], index: int, seed: int, stop: int) -> Replay | None:
+        """The training with another record in these places."""
         put = dict.fromkeys(range(len(pipeline.members)), self.ordinary) | dict.fromkeys(places, index)
-        other = pipeline.replayed(seed, put=put, stop=stop)
-        return [] if other is None else _apart(self.replay, other)
+        return pipeline.replayed(seed, put=put, stop=stop)
 
 
 def without_copies(x: NDArray[Any], x_size: float, y: NDArray[Any], y_size: float) -> Floats:
@@ -79,7 +83,7 @@ def copied(pipeline: Pipeline, records: Records, seed: int, **how: Any) -> Copie
     for index in long_ones(records):
         other = pipeline.replayed(seed, put=dict.fromkeys(everywhere, index), **how)
         if other is not None and other.kept == found.kept:
-            sizes, straight = _sizes(_apart(found, other))
+            sizes, straight = _sizes(apart(found, other))
             if np.isfinite(sizes).all() and sizes.any():
                 sizes = sizes if straight else np.ones_like(sizes)
                 return Copied(found, ordinary, index, sizes, straight, float(sizes.max()))
@@ -91,19 +95,19 @@ def long_ones(records: Records) -> list[int]:
     return [records.crafted[name] for name in dict.fromkeys(names)][:TRIED]
 
 
-def _sizes(apart: list[Update]) -> tuple[Floats, bool]:
+def _sizes(moves: list[Update]) -> tuple[Floats, bool]:
     """How long differences are along the line of the longest, and whether all are on it."""
-    lengths = np.array([length(update) for update in apart])
+    lengths = np.array([length(update) for update in moves])
     farthest = int(np.argmax(lengths))
     if not 0 < lengths[farthest] < np.inf:
         return np.zeros(len(lengths)), False
-    line = apart[farthest].astype(np.float64) / lengths[farthest]
-    sizes = np.array([float(update @ line) for update in apart])
+    line = moves[farthest].astype(np.float64) / lengths[farthest]
+    sizes = np.array([float(update @ line) for update in moves])
     off = np.sqrt(np.maximum(lengths**2 - sizes**2, 0.0))
     return sizes, len(line) > 1 and bool((off <= STRAIGHT * lengths[farthest]).all())
 
 
-def _apart(found: Replay, other: Replay) -> list[Update]:
+def apart(found: Replay, other: Replay) -> list[Update]:
     """Of two trainings with one seed."""
     return [b - a for a, b in zip(found.updates, other.updates, strict=False)]
 

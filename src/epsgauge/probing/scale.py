@@ -8,14 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epsgauge.errors import InvalidInput
 from epsgauge.probing.ball import radius
-from epsgauge.probing.copies import ROUNDING, STRAIGHT, Copied, copied, length, long_ones
+from epsgauge.probing.copies import ROUNDING, STRAIGHT, Copied, apart, copied, length, long_ones
 from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.recorder import Update
 from epsgauge.probing.records import Records
 
 NAME = "scale"
+UNSTATED = "how far one record moves an update cannot be measured, as"
+STATE = "state the clipping norm: watch(step, update, max_grad_norm=...) or eg.watching(watch, max_grad_norm=...)"
 # Findings that see how far one record moves an update, and those that need to know it.
 SEEN_BY = ("sensitivity", "one record")
 # Places in which a record is replaced, until one takes part.
@@ -47,12 +50,21 @@ def measured(pipeline: Pipeline, records: Records, stop: int) -> Scale:
     """
     pipeline.scale[:] = [1.0]
     usual = copied(pipeline, records, 0, stop=stop)
+    if any(length(update) for update in _moves(pipeline, usual, [], usual.ordinary, stop)):
+        raise InvalidInput(
+            f"{UNSTATED} two trainings with one seed differ. Derive every generator from it, or {STATE}."
+        )
     found: list[list[Update]] = []
     for place in range(min(PLACES, len(pipeline.members))):
-        found = [usual.apart_from(pipeline, [place], index, 0, stop) for index in long_ones(records)[:FEW]]
-        found = [moves for moves in found if len(moves) == len(usual.replay.updates)]
-        if any(length(update) > ROUNDING * usual.apart for moves in found for update in moves):
+        for index in long_ones(records)[:FEW]:
+            moves = _moves(pipeline, usual, [place], index, stop)
+            if any(length(update) > ROUNDING * usual.apart for update in moves):
+                found.append(moves)
+            elif not found:  # it is not in a batch
+                break
+        if found:
             break
+    found = [moves for moves in found if len(moves) == len(usual.replay.updates)]
     reach = [radius([np.zeros_like(at[0]), *at]) for at in zip(*found, strict=True)]
     reach = [one for one in reach if math.isfinite(one)]
     if not reach or not max(reach):
@@ -64,6 +76,19 @@ def measured(pipeline: Pipeline, records: Records, stop: int) -> Scale:
         return Scale(max(reach))
     least, most, size = varies
     return Scale(max(reach) * min(1.0, size / (expected + spread)), varies=(least, most))
+
+
+def _moves(pipeline: Pipeline, usual: Copied, places: list[int], index: int, stop: int) -> list[Update]:
+    """What it changes to have another record in these places; none if the training refuses it."""
+    other = usual.again(pipeline, places, index, 0, stop)
+    if other is None:
+        return []
+    if any(a != b for a, b in zip(usual.replay.states, other.states, strict=False)):
+        raise InvalidInput(
+            f"{UNSTATED} other random numbers are drawn when a record is replaced. Give noise, batches and layers "
+            f"generators of their own, or {STATE}."
+        )
+    return apart(usual.replay, other)
 
 
 def _by_batch(usual: Copied, found: list[list[Update]]) -> tuple[float, float, float] | None:
@@ -91,35 +116,38 @@ def reach_of(findings: Sequence[Finding]) -> float:
 def is_off(scale: Scale, reach: float, noise: Finding, accounted: float) -> bool:
     """Whether a scale has to be corrected by what was seen.
 
-    A measured one grows with it. A stated one is wrong if both noise and records are off by one factor: where the noise
-    is as accounted for the farthest record, it is not sure that there is too little of it.
+    A measured one grows with it. A stated one may be wrong if noise and records are both larger, or both smaller.
     """
     if scale.varies is not None or not 0 < reach < math.inf:
         return False
     if scale.stated is None:
         return reach > 1
-    same = noise.measured is not None and noise.measured >= accounted * reach
-    return same and not 1 / CLEARLY < reach < CLEARLY
+    if noise.measured is None:
+        return False
+    smaller = noise.measured > 0 and CLEARLY * max(reach, noise.measured / accounted) < 1
+    return smaller or (reach > CLEARLY and noise.measured >= accounted * reach)
 
 
-def scale_of(pipeline: Pipeline, scale: Scale) -> Finding:
-    rests = "Crafted records in one place of a training set; a bound from below."
+def scale_of(pipeline: Pipeline, scale: Scale, reach: float, noise: Finding) -> Finding:
+    """`reach` is in units of the scale."""
+    rests = "Crafted records in one place of a training set."
     if scale.varies is not None:
         least, most = scale.varies
         text = f"One record moves an update by {least:.3g} to {most:.3g}: it is divided by the number of records drawn."
         return not_tested(NAME, f"{text} Divide by the expected number, or state watch(..., max_grad_norm=, divisor=).")
     size = len(pipeline.members) * float(pipeline.privacy.sample_rate)
-    text = f"One record moves an update by {scale.unit:.3g}"
+    text = f"One record moves an update by {scale.unit * reach:.3g}"
     if scale.stated is None:
         norm = f"{scale.unit * size:.3g}"
         more = f"as a clipping norm of {scale.unit:.3g} does, or one of {norm} and a divisor of {size:.3g}"
         return consistent(NAME, f"{text}, {more}.", rests)
-    factor = scale.unit / scale.stated
-    times = f"{1 / factor:.3g} times smaller" if factor < 1 else f"{factor:.3g} times larger"
-    wrong = f"{text}, where {scale.stated:.3g} is stated, and the noise is as much {times.split()[-1]}"
-    two = {"measured": scale.unit, "allowed": scale.stated}
-    more = "The stated clipping norm or divisor is wrong, or the noise is, and no record that was tried shows it."
-    return refuted("P140", f"{wrong}: {times}. {more}", rests, exact=False, **two)
+    text = f"{text}; the stated clipping norm and divisor allow {scale.stated:.3g}"
+    if not pipeline.scale or noise.result == "refuted":  # the noise is sure to be too little, and this is not sure
+        return consistent(NAME, f"{text}.", rests)
+    smaller = scale.unit < scale.stated
+    more = ", or the noise is, and no record that was tried shows it" if smaller else ""
+    text = f"{text}. The noise is {'smaller' if smaller else 'larger'}, too. The stated numbers are wrong{more}."
+    return refuted("P140", text, rests, exact=False, measured=scale.unit, allowed=scale.stated)
 
 
 def without_scale(scale: Scale, finding: Finding) -> Finding:
