@@ -99,7 +99,7 @@ class Pipeline:
         scale = next(iter(self.scale), None)
         watch = Recorder(walk=walk, stop=stop, keep=keep, names=self.names, scale=scale)
         self.count[0] += 1
-        with users_code("the trainer"), knowing_start(), calibrated_once():
+        with users_code("the trainer", line=True), knowing_start(), calibrated_once():
             model = self._trained(trainer, members, seed, watch)
         self.shapes[:] = self.shapes or watch.shapes
         self.told(self.count[0])
