@@ -144,7 +144,8 @@ class Checks:
         if self.untestable(SEEN_BY[0]):
             return False
         reach = reach_of([self.sensitivity, self.one_record])
-        if self.scale.stated is None and self.pipeline.adjacency == "substitute":
+        drawn = self.pipeline.privacy.sample_rate < 1  # else replacing a record is all that counts
+        if self.scale.stated is None and self.pipeline.adjacency == "substitute" and drawn:
             reach = max(reach, adding(self.pipeline, self.records, quiet=self.quiet).far)
         off = is_off(self.scale, reach, self.noise, self.pipeline.privacy.noise_multiplier)
         if off or self.scale.stated is None:
@@ -199,6 +200,8 @@ class Checks:
     def one_record(self) -> Finding:
         if self.sampling_rate.result != "consistent":
             return not_tested("one record", COPIES_UNKNOWN)
+        if not self.sums and self.sensitivity.result == "refuted":
+            return not_tested("one record", "The training has no switch for its noise: see sensitivity.")
         moved = self.sensitivity.measured if self.sensitivity.result == "consistent" else None
         return one_record(self.pipeline, self.sums, moved)
 
