@@ -89,8 +89,8 @@ def probe(
     made = as_trainer(trainer, name, losses=False)
     if not trains_with(made, "watch"):
         raise InvalidInput(
-            f"a probe needs to see updates, but the training of {name} takes no watch. Add the argument watch=None, and "
-            "train inside eg.watching(watch), or call update = watch(step, update, max_grad_norm=...) at every step."
+            f"a probe needs to see updates, but the training of {name} takes no watch. Add the argument watch=None "
+            "and train inside eg.watching(watch), or call update = watch(step, update, ...) at every step."
         )
     names = named(only) if only else IN_A_HURRY if quick else NAMES
     rng = np.random.default_rng(pipeline_seed)
