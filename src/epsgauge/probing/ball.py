@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from epsgauge.stats.arrays import Floats
 
 # Steps of the search for the centre. Each gives a lower bound, so that any number is right.
-SEARCH = 2000
+SEARCH = 500
 
 
 def radius(vectors: Sequence[NDArray[np.floating]]) -> float:
