@@ -43,12 +43,12 @@ WORKERS = 2
 
 def probed(name: str, seed: int = 0) -> eg.Probe:
     case = CASES[name]
-    module = sys.modules[case.trainer.__module__]
+    module, _, data = case.data.partition(":")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return eg.probe(
             case.trainer(),
-            module.data(),
+            getattr(sys.modules[module], data)(),
             adjacency=case.adjacency,
             claimed_eps=case.claimed_eps,
             delta=DELTA,

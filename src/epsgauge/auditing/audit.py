@@ -44,7 +44,7 @@ from epsgauge.declaration import Declaration
 from epsgauge.display import Plotted, Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
-from epsgauge.mechanisms.privacy import DPSGD, Privacy, judged_by_curve
+from epsgauge.mechanisms.privacy import DPSGD, Privacy, independent, judged_by_curve
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Facts, Lost, left
@@ -135,6 +135,7 @@ class Audit(Reading, Printed, Plotted):
                 "an effective noise is that of DP-SGD, but this audit knows of none. Audit a run whose trainer says "
                 "what it promises as eg.DPSGD."
             )
+        independent(self.privacy)
         level, claimed = self.settings.verdict_level, float(self.privacy.noise_multiplier)
         at_most = OF_NOISE.noise(self.evidence, level=level)
         kept = left(OF_NOISE, self.facts, self.evidence, form=OF_NOISE)
@@ -258,7 +259,8 @@ def audit_scores(
     judged = judge(scores, choice, delta=using.settings.delta)
     privacy = None if declared is None else privacy_of(declared)
     claim = promises(using.settings, privacy, scores.adjacency, trained=privacy is not None)
-    m, models, evidence = judged.pairs_per_model, Models(n, n, 0), Evidence(judged, privacy=privacy)
+    of_curve = judged_by_curve(privacy, scores.adjacency)
+    m, models, evidence = judged.pairs_per_model, Models(n, n, 0), Evidence(judged, privacy=of_curve)
     case = Case("scores", using, evidence, m, claim, models, beforehand=declared, direction=direction, tables=tables)
     return assemble(case)
 

@@ -14,7 +14,10 @@ from epsgauge.probing.codes import RULES
 from epsgauge.probing.copies import Copied, copied, copies, one_record
 from epsgauge.probing.empty import can_be_empty, empty
 from epsgauge.probing.finding import Finding, not_tested
-from epsgauge.probing.fresh import between, there_is, within
+from epsgauge.probing.fresh import there_is
+from epsgauge.probing.in_time import correlated, first_steps
+from epsgauge.probing.kinds import Seen, independent
+from epsgauge.probing.movements import movements
 from epsgauge.probing.noise import Drawn, drawn, noise
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
@@ -39,6 +42,8 @@ class Effort:
     steps: int = 200  # of a short training, at most
 
 
+# Whole trainings that are compared where noise has a stated filter.
+FILTERED = 3
 FULL, QUICK = Effort(), Effort(models=1, late=0, noises=4, steps=12)
 
 
@@ -73,15 +78,27 @@ class Checks:
 
     @cached_property
     def late(self) -> list[Copied]:
-        """A whole one."""
+        """A whole one; some, and all of their steps, if a stated filter goes from step to step."""
         if not self.effort.late:
             return []
         steps = np.linspace(0, int(self.pipeline.privacy.steps) - 1, self.effort.late).astype(np.int64)
-        return [copied(self.pipeline, self.records, self.effort.models, keep=np.unique(steps).tolist())]
+        keep, n = (None, FILTERED) if self.pipeline.privacy.correlation else (np.unique(steps).tolist(), 1)
+        return [copied(self.pipeline, self.records, self.effort.models + i, keep=keep) for i in range(n)]
+
+    @cached_property
+    def noisy(self) -> Seen:
+        return Seen(self.base, self.alike, self.late).undone(self.pipeline)
 
     @cached_property
     def drawn(self) -> Drawn | None:
-        return drawn(self.pipeline, self.alike, seeded=self.seeded, seeds=self.effort.noises)
+        found = drawn(self.pipeline, self.noisy.alike, seeded=self.seeded, seeds=self.effort.noises)
+        refuted = self.pipeline.quiet is None and self._amount(found).result == "refuted"
+        return first_steps(self.noisy.every) if refuted and self.correlated else found
+
+    @cached_property
+    def correlated(self) -> Finding | None:
+        """Of noise that is correlated in time, where no filter is stated."""
+        return None if self.pipeline.privacy.correlation else correlated(self.pipeline, self.noisy.every)
 
     @cached_property
     def there(self) -> float:
@@ -90,7 +107,8 @@ class Checks:
     @cached_property
     def walk(self) -> float:
         one = self.base[0]
-        return self.pipeline.privacy.noise_multiplier * next(iter(one.norms)) / next(iter(one.divisors))
+        norm = float(np.mean(next(iter(one.norms))))
+        return self.pipeline.privacy.noise_multiplier * norm / next(iter(one.divisors))
 
     @cached_property
     def seen(self) -> TakingPart:
@@ -129,15 +147,20 @@ class Checks:
 
     @cached_property
     def noise(self) -> Finding:
-        return noise(self.pipeline, self.drawn)
+        return self._amount(self.drawn)
+
+    def _amount(self, found: Drawn | None) -> Finding:
+        seeded = self.seeded
+        return noise(self.pipeline, found, lambda: movements(self.pipeline, self.records, self.stop) if seeded else ())
 
     @cached_property
     def fresh_noise(self) -> Finding:
-        return between(self.pipeline, self.base, [*self.alike, *self.late], self.there)
+        found = self.noisy.fresh(self.pipeline, self.drawn, self.there)
+        return self.correlated or found if found.result == "refuted" else found
 
     @cached_property
     def independence(self) -> Finding:
-        return within(self.pipeline, self.drawn, self.there)
+        return independent(self.pipeline, self.drawn, self.there)
 
     @cached_property
     def sensitivity(self) -> Finding:

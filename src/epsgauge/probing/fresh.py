@@ -20,6 +20,8 @@ from epsgauge.stats.arrays import Floats, Ints
 UPDATES, NUMBERS = 96, 50_000
 # Shares of noise below it, that are left when the signal is estimated from the same steps, are not looked at.
 LEFT = 0.25
+# Shares of all waves over steps, of the slow and of the fast ones; and too few steps to tell them apart.
+BANDS, FEW = ((1 / 8, False), (1 / 3, False), (1 / 8, True), (1 / 3, True)), 5
 # A sum of squares, of how many numbers, and where.
 Test = tuple[float, int, str]
 
@@ -44,14 +46,21 @@ def between(pipeline: Pipeline, base: list[Replay], alike: list[Copied], there: 
     places = np.linspace(0, size - 1, min(size, NUMBERS)).astype(np.int64)
     per_model = max(2, min(UPDATES, MOST // max(size, 1)) // len(alike))
     single = [one for model, each in enumerate(alike) for one in _some(each, model, places, per_model)]
-    steps = min(len(each.updates) for each in base)
+    steps = min((len(each.updates) for each in base), default=0)
     sums = [
         (f"the sums of {steps} updates of model {m + 1}", _sum(each, steps, places), 1.0) for m, each in enumerate(base)
     ]
-    tests = [*_pairs(single), *(_pairs(sums) if steps > 1 else []), *_left(pipeline, alike, places)]
+    kinds = [
+        _pairs(single),
+        _pairs(sums) if steps > 1 else [],
+        _left(pipeline, alike, places),
+        _bands(alike, places),
+    ]
+    tests = [test for kind in kinds for test in kind]
     if not tests:
         return not_tested(name, "No two updates could be compared.")
-    bounds = [most(squares, count, SHARE / len(tests)) for squares, count, _ in tests]
+    chances = [SHARE / len(kinds) / len(kind) for kind in kinds for _ in kind]
+    bounds = [most(squares, count, chance) for (squares, count, _), chance in zip(tests, chances, strict=True)]
     bounds = [0.0 if bound < ROUNDING else bound for bound in bounds]
     nearest = min(bounds)
     where = tests[bounds.index(nearest)][2]
@@ -119,6 +128,27 @@ def _left(pipeline: Pipeline, alike: list[Copied], places: Ints) -> list[Test]:
         )
         out.append((float(squares[i]), int(counts[i]), where))
     return out
+
+
+def _bands(alike: list[Copied], places: Ints) -> list[Test]:
+    """Noise of slow and of fast changes from step to step: correlation in time takes from one of the two.
+
+    Changes that the number of copies has no part in, orthogonal to one another, of numbers that are trained throughout.
+    """
+    squares, counts = np.zeros(len(BANDS)), np.zeros(len(BANDS), dtype=np.int64)
+    for each in alike:
+        updates = np.array([update[places] for update in each.replay.updates], dtype=np.float64)
+        updates, n = updates[:, (updates != 0).all(axis=0)], len(updates)
+        if n > FEW and updates.size:
+            waves = np.cos(np.pi * np.outer(np.arange(n) + 0.5, np.arange(1, n)) / n)
+            changes = np.linalg.qr(np.column_stack([each.sizes, waves]))[0][:, 1:].T @ updates
+            for i, (share, fast) in enumerate(BANDS):
+                size = math.ceil((n - 1) * share)
+                band = (changes[-size:] if fast else changes[:size]) ** 2
+                squares[i] += float(band.sum())
+                counts[i] += band.size
+    names = ("In sums over many steps", "From one step to the next")
+    return [(float(s), int(n), names[fast]) for s, n, (_, fast) in zip(squares, counts, BANDS, strict=True) if n]
 
 
 def residuals(updates: NDArray[Any], sizes: Floats) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,8 @@ from epsgauge.stats.arrays import Floats
 ROUNDING = 1e-5
 # An array whose noise is less than so much of that of the whole is named.
 UNLIKE = 0.8
+# Of the noise that was seen in an array, this share is surely there in each step.
+SURE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,22 +92,41 @@ def _most(vectors: Floats, trained: NDArray[np.bool_], chance: float) -> float:
     return most(float((vectors[trained] ** 2).sum()), count, chance) if count else math.inf
 
 
-def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
-    """An upper bound for the noise, as a whole and of the array of parameters that has least."""
+@dataclass(frozen=True)
+class _Met:
+    """The noise as a record meets it, at most: how far it moves an update, counted in the noise of each array."""
+
+    bound: float = math.inf
+    array: int = 0  # in which it moves the update farthest
+    far: float = 0.0  # it moves that array by this, in clipping norms
+
+
+def noise(pipeline: Pipeline, found: Drawn | None, moves: Callable[[], Iterable[Floats]]) -> Finding:
+    """An upper bound for the noise, as a whole and of each array of parameters.
+
+    An array may have less than is accounted if records move it less far than others: `moves` are asked for then.
+    """
     name, accounted = "noise", pipeline.privacy.noise_multiplier
     if found is None or not found.trained.any():
         return not_tested(name, "No two updates could be compared: the training makes one step, or none.")
-    arrays = found.arrays()
-    whole = _most(found.vectors, found.trained, SHARE / 2)
-    each = [_most(vectors, trained, SHARE / 2 / len(arrays)) for vectors, trained in arrays]
-    weakest = int(np.argmin(each))
-    bound, what, where = whole, "The noise", ""
-    if each[weakest] < min(UNLIKE * whole, accounted):
-        bound, where = each[weakest], pipeline.array(weakest)
-        what = f"The noise of {where}"
+    arrays, bound, each = found.arrays(), _most(found.vectors, found.trained, SHARE / 2), _of_arrays(found)
+    weakest, text, where = int(np.argmin(each)), "The noise", ""
+    if bound < accounted or each[weakest] < accounted:
+        met = _met(each, moves())
+        if met is None:  # how far records move what is not known
+            met = _Met(0.0 if each[weakest] < ROUNDING else math.inf, weakest)
+        together = min(met.bound, max(of_array for of_array in each if of_array < math.inf))
+        unlike = each[weakest] < min(UNLIKE * bound, accounted)
+        bound = together if unlike or together >= accounted else min(bound, together)
+        if unlike:
+            where = pipeline.array(met.array)
+            text = f"The noise of {where}"
+            if bound >= ROUNDING:
+                text += f" is at most {each[met.array]:.3g} clipping norms, and a record moves it by {met.far:.3g}: "
+                text += "over all arrays, the noise"
     bound = 0.0 if bound < ROUNDING else bound
     here, stated = told_apart(bound, accounted) if bound < accounted else (f"{bound:.3g}", f"{accounted:.3g}")
-    text = f"{what} is at most {here} clipping norms" if bound else f"{what} is 0"
+    text = f"{text} is at most {here} clipping norms" if bound else f"{text} is 0"
     hint = "" if bound else " (If watch is called before the noise is added, call it after.)"
     k, of = len(found.vectors), f"{len(arrays)} arrays of parameters"
     how = (
@@ -119,3 +141,37 @@ def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
         text = f"{text}; {stated} is accounted.{hint}"
         return refuted("P101", text, rests, exact=False, noise=bound, where=where, **two)
     return consistent(name, f"{text}; {accounted:.3g} is accounted.", rests, exact=False)
+
+
+def _of_arrays(found: Drawn) -> list[float]:
+    arrays = found.arrays()
+    return [_most(vectors, trained, SHARE / 2 / len(arrays)) for vectors, trained in arrays]
+
+
+def _met(each: list[float], moves: Iterable[Floats]) -> _Met | None:
+    """A record that is replaced moves an update by 2 over the noise multiplier at most. None without movements."""
+    best = None
+    for far in moves:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            met = np.where(far > 0, far / np.where(np.array(each) < ROUNDING, 0.0, each), 0.0)
+        length, array = float(np.linalg.norm(met)), int(np.argmax(met))
+        bound = 2.0 / length if length else math.inf
+        if best is None or bound < best.bound:
+            best = _Met(bound, array, float(far[array]))
+    return best
+
+
+def units(found: Drawn | None, accounted: float) -> Floats | None:
+    """By what to divide numbers so that each array has the accounted noise at least; None if all have it.
+
+    An array without noise is left out.
+    """
+    if found is None or not found.trained.any():
+        return None
+    arrays, weak = found.arrays(), np.array(_of_arrays(found)) < accounted
+    there = [math.sqrt(float((v[t] ** 2).mean())) if t.any() else 0.0 for v, t in arrays]
+    of_each = [
+        1.0 if not low else math.inf if seen < ROUNDING else min(1.0, SURE * seen / accounted)
+        for low, seen in zip(weak, there, strict=True)
+    ]
+    return np.repeat(of_each, [v.shape[1] for v, _ in arrays]) if weak.any() else None

@@ -35,7 +35,7 @@ class Replay:
     updates: list[Update]  # in clipping norms
     kept: list[int]  # the steps of these
     digests: list[bytes]  # of the updates of all steps
-    norms: set[float]
+    norms: set[float | tuple[float, ...]]
     divisors: set[float]
     shapes: list[tuple[int, ...]]
     n_steps: int

@@ -40,6 +40,8 @@ class Recorder(Watch):
     first ones, the whole update is kept, of others a digest. `names` becomes those of the arrays, if it is empty.
     """
 
+    takes_units = True
+
     def __init__(
         self, *, walk: float, stop: int | None, keep: Sequence[int] | None, names: list[str] | None = None
     ) -> None:
@@ -53,7 +55,7 @@ class Recorder(Watch):
         self.updates: list[Update] = []
         self.kept: list[int] = []  # the steps of these updates
         self.digests: list[bytes] = []
-        self.norms: set[float] = set()
+        self.norms: set[float | tuple[float, ...]] = set()
         self.divisors: set[float] = set()
         self.shapes: list[tuple[int, ...]] = []
         self.states: list[bytes] = []
@@ -65,7 +67,11 @@ class Recorder(Watch):
         return super().__call__(step, update, **more)
 
     def _see(
-        self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
+        self,
+        arrays: list[Any],
+        max_grad_norm: float | tuple[float, ...],
+        divisor: float,
+        gradients: Sequence[Any] | None,
     ) -> list[Any]:
         self._last = -np.inf  # a second training in place of one is counted, too
         flat = np.concatenate([numpy_of(each).ravel() for each in arrays])
@@ -73,7 +79,9 @@ class Recorder(Watch):
         wanted = self._keep is None or self.n_steps in self._keep
         if wanted and (not self.updates or (len(self.updates) + 1) * len(flat) <= MOST):
             self.kept.append(self.n_steps)
-            self.updates.append((flat * (divisor / max_grad_norm)).astype(np.float32))
+            sizes = [math.prod(each.shape) for each in arrays]
+            norm = np.repeat(max_grad_norm, sizes) if isinstance(max_grad_norm, tuple) else max_grad_norm
+            self.updates.append((flat * (divisor / norm)).astype(np.float32))
         self.norms.add(max_grad_norm)
         self.states.append(_state())
         self.unit = max(self.unit, *(_unit(each.dtype) for each in arrays))

@@ -51,7 +51,7 @@ def sensitivity(
     last = _last(pipeline, records, seen, walk) if late else (0, 0, None)
     far, who, tried, where = seen.farthest, "an ordinary record by another one", 0, first
     for place, names in ((first, list(records.crafted)), (last, LATE)):
-        updates = _updates(pipeline, {n: records.crafted[n] for n in names if n in records.crafted}, place, walk)
+        updates = updates_with(pipeline, {n: records.crafted[n] for n in names if n in records.crafted}, place, walk)
         tried += len(updates)
         rests = f"One seed; {tried} crafted records, and {seen.direct.sum()} steps with ordinary ones."
         spoilt = [what for what, update in updates.items() if not np.isfinite(update).all()]
@@ -135,7 +135,7 @@ def _same(one: Replay, other: Replay) -> bool:
     )
 
 
-def _updates(pipeline: Pipeline, crafted: dict[str, int], at: Where, walk: float) -> dict[str, Floats]:
+def updates_with(pipeline: Pipeline, crafted: dict[str, int], at: Where, walk: float) -> dict[str, Floats]:
     """Of one step, with each of these records in a place of a model's training set; without those that it refuses."""
     out: dict[str, Floats] = {}
     model, place, step = at
@@ -161,7 +161,7 @@ def _last(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float) -
 
 
 def _with_nan(pipeline: Pipeline, records: Records, at: Where, walk: float) -> str:
-    updates = {} if records.spoilt is None else _updates(pipeline, {"NaN": records.spoilt}, at, walk)
+    updates = {} if records.spoilt is None else updates_with(pipeline, {"NaN": records.spoilt}, at, walk)
     if all(np.isfinite(update).all() for update in updates.values()):
         return ""
     return " A record with NaN would spoil the whole update: keep such records out."
