@@ -19,10 +19,10 @@ from epsgauge.stats.arrays import Floats
 
 # A difference that is rounding: of sums of float32.
 ROUNDING = 1e-5
-# An array whose noise is less than so much of that of the whole is named.
-UNLIKE = 0.8
-# Of the noise that was seen in an array, this share is surely there in each step.
-SURE = 0.5
+# The chance that noise of arrays is taken as different though it is the same.
+ALIKE = 0.01
+# Of the noise that an array has in first steps, this share is in later ones.
+LATER = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class _Met:
 
 
 def noise(pipeline: Pipeline, found: Drawn | None, moves: Callable[[], Iterable[Floats]]) -> Finding:
-    """An upper bound for the noise, as a whole and of each array of parameters.
+    """An upper bound for the noise, as a whole, or of each array of parameters where these differ.
 
     An array may have less than is accounted if records move it less far than others: `moves` are asked for then.
     """
@@ -111,19 +111,17 @@ def noise(pipeline: Pipeline, found: Drawn | None, moves: Callable[[], Iterable[
         return not_tested(name, "No two updates could be compared: the training makes one step, or none.")
     arrays, bound, each = found.arrays(), _most(found.vectors, found.trained, SHARE / 2), _of_arrays(found)
     weakest, text, where = int(np.argmin(each)), "The noise", ""
-    if bound < accounted or each[weakest] < accounted:
+    if min(bound, each[weakest]) < accounted and not _alike(arrays):
         met = _met(each, moves())
         if met is None:  # how far records move what is not known
             met = _Met(0.0 if each[weakest] < ROUNDING else math.inf, weakest)
-        together = min(met.bound, max(of_array for of_array in each if of_array < math.inf))
-        unlike = each[weakest] < min(UNLIKE * bound, accounted)
-        bound = together if unlike or together >= accounted else min(bound, together)
-        if unlike:
+        bound = min(met.bound, max(of_array for of_array in each if of_array < math.inf))
+        if bound < ROUNDING or met.far:
             where = pipeline.array(met.array)
             text = f"The noise of {where}"
-            if bound >= ROUNDING:
-                text += f" is at most {each[met.array]:.3g} clipping norms, and a record moves it by {met.far:.3g}: "
-                text += "over all arrays, the noise"
+        if bound >= ROUNDING and met.far:
+            text += f" is at most {each[met.array]:.3g} clipping norms, and a record moves it by {met.far:.3g}: "
+            text += "over all arrays, the noise"
     bound = 0.0 if bound < ROUNDING else bound
     here, stated = told_apart(bound, accounted) if bound < accounted else (f"{bound:.3g}", f"{accounted:.3g}")
     text = f"{text} is at most {here} clipping norms" if bound else f"{text} is 0"
@@ -141,6 +139,14 @@ def noise(pipeline: Pipeline, found: Drawn | None, moves: Callable[[], Iterable[
         text = f"{text}; {stated} is accounted.{hint}"
         return refuted("P101", text, rests, exact=False, noise=bound, where=where, **two)
     return consistent(name, f"{text}; {accounted:.3g} is accounted.", rests, exact=False)
+
+
+def _alike(arrays: list[tuple[Floats, NDArray[np.bool_]]]) -> bool:
+    """Whether the noise of each array may be that of the others."""
+    parts = [(float((v[t] ** 2).sum()), int(t.sum())) for v, t in arrays if t.any()]
+    squares, count = (sum(each) for each in zip(*parts, strict=True))
+    shares = [special.betainc(n / 2, (count - n) / 2, s / squares) for s, n in parts if squares and n < count]
+    return all(min(share, 1 - share) > ALIKE / len(parts) for share in shares)
 
 
 def _of_arrays(found: Drawn) -> list[float]:
@@ -169,9 +175,9 @@ def units(found: Drawn | None, accounted: float) -> Floats | None:
     if found is None or not found.trained.any():
         return None
     arrays, weak = found.arrays(), np.array(_of_arrays(found)) < accounted
-    there = [math.sqrt(float((v[t] ** 2).mean())) if t.any() else 0.0 for v, t in arrays]
+    there = [_most(v, t, 1 - SHARE / 2 / len(arrays)) for v, t in arrays]  # at least
     of_each = [
-        1.0 if not low else math.inf if seen < ROUNDING else min(1.0, SURE * seen / accounted)
-        for low, seen in zip(weak, there, strict=True)
+        1.0 if not low else math.inf if least < ROUNDING else min(1.0, LATER * least / accounted)
+        for low, least in zip(weak, there, strict=True)
     ]
     return np.repeat(of_each, [v.shape[1] for v, _ in arrays]) if weak.any() else None
