@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,15 +12,19 @@ from numpy.typing import NDArray
 
 from epsgauge.probing.copies import Copied, without_copies
 from epsgauge.probing.finding import Finding, not_tested
-from epsgauge.probing.fresh import between, residuals
+from epsgauge.probing.fresh import bands, between, residuals, some_places
 from epsgauge.probing.noise import Drawn
 from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.stats import special
 from epsgauge.stats.arrays import Floats
 
 # Earlier steps that noise is predicted from, and numbers of an update from which that is learned.
 LAGS, NUMBERS = 8, 20_000
-# So much of the accounted noise must be new in each step, as a filter that is not stated is only estimated.
-ENOUGH = 0.8
+# So much of the accounted noise must be new in each step, as a filter that is not stated is only estimated; and so much
+# must be between two steps of one model, as noise of one may be in the other.
+NEW, APART = 0.8, 0.5
+# That slow and fast changes differ so much by chance.
+CHANCE = 1e-3
 
 
 def undone(each: Copied, correlation: Sequence[float]) -> Copied:
@@ -34,14 +39,21 @@ def undone_of(each: Replay, correlation: Sequence[float]) -> Replay:
 def correlated(pipeline: Pipeline, every: list[Copied]) -> Finding | None:
     """Says that noise is correlated in time, if that is all; None if noise is shared or missing in other ways.
 
+    Its slow changes over steps are smaller or larger than its fast ones, much more than by chance.
     What earlier steps tell of the noise of a step is learned in all trainings but one, and subtracted in that one. What
     it has of its own can only be too large then.
     """
     learned = [_learned([each for j, each in enumerate(every) if j != i]) for i in range(len(every))]
     own = [_without_past(each, how, own=False) for each, how in zip(every, learned, strict=True)]
-    rest = [_steps(each, slice(_gapless(each), None)) for each in every]  # far apart: here other models are compared
-    there = ENOUGH * pipeline.privacy.noise_multiplier
-    if between(pipeline, [], [*own, *(each for each in rest if len(each.sizes))], there).result != "consistent":
+    changes, there = bands(every, some_places(sum(map(math.prod, pipeline.shapes)))), pipeline.privacy.noise_multiplier
+    if not changes or _as_large(*changes[1][:2], *changes[3][:2]):
+        return None
+    ways = (
+        (own, NEW * there, ("pairs", "left", "bands")),
+        (every, APART * there, ("pairs", "left")),
+        (every, there, ("models",)),
+    )
+    if any(between(pipeline, [], each, least, tests).result == "refuted" for each, least, tests in ways):
         return None
     shown = ", ".join(f"{c:.2g}" for c in _filter(_learned(every), 4))
     return not_tested(
@@ -61,6 +73,12 @@ def first_steps(alike: list[Copied]) -> Drawn | None:
     trained = [(x != 0) & (y != 0) for x, y in pairs]
     mixed = "The trainer has no switch for its noise."
     return Drawn(np.array(vectors), np.array(trained), alike[0].replay.shapes, mixed)
+
+
+def _as_large(x: float, n_x: int, y: float, n_y: int) -> bool:
+    """Whether two sums of so many squares may be of the same noise."""
+    below = float(special.betainc(n_x / 2, n_y / 2, x / (x + y))) if x + y else 0.5
+    return min(below, 1 - below) > CHANCE
 
 
 def _without_past(each: Copied, weights: Sequence[float] | Floats, *, own: bool) -> Copied:
