@@ -182,7 +182,7 @@ class Checks:
     def one_record(self) -> Finding:
         if self.sampling_rate.result != "consistent":
             return not_tested("one record", COPIES_UNKNOWN)
-        return one_record(self.pipeline, self.sums)
+        return one_record(self.pipeline, self.records, self.sums, self.stop)
 
     @cached_property
     def sampling_rate(self) -> Finding:
@@ -191,7 +191,9 @@ class Checks:
     @cached_property
     def poisson_batches(self) -> Finding:
         each = self.clips.counts and "refuted" not in (self.sensitivity.result, self.one_record.result)
-        return batches(self.pipeline, self.seen, next(iter(self.sums.values()), None) if each else None)
+        alike = self.alike[0]
+        sizes = alike.sizes if alike.straight else next(iter(self.sums.values()), None)
+        return batches(self.pipeline, self.seen, sizes if each else None)
 
     @cached_property
     def empty_batches(self) -> Finding:
