@@ -1,4 +1,4 @@
-"""Noise of unusual kinds: its own in each group, correlated in time, beside a public part of updates; right and wrong."""
+"""Noise that differs between groups or is correlated in time, and updates with a public part: right and wrong ones."""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ from epsgauge.stats.arrays import Ints
 from epsgauge.trainers.known_start import knowing_start
 from epsgauge.trainers.protocol import Observer, Trainer, knows_size, seed_everything, seed_for
 
+# The clipping norm, or one for each array.
+Norm = float | tuple[float, ...]
 # Numbers of updates, from which on memory is cleared after each replay.
 LARGE = 10**6
 # Points on which a whole training's model is compared.
@@ -35,7 +37,7 @@ class Replay:
     updates: list[Update]  # in clipping norms
     kept: list[int]  # the steps of these
     digests: list[bytes]  # of the updates of all steps
-    norms: set[float | tuple[float, ...]]
+    norm_at: list[Norm]  # the clipping norm of each step
     divisors: set[float]
     shapes: list[tuple[int, ...]]
     n_steps: int
@@ -43,6 +45,10 @@ class Replay:
     states: list[bytes]  # of the global generators at every step
     unit: float  # relative rounding of an update's numbers
     fleeting: frozenset[str] = frozenset()  # parts of the model that differ whatever the data
+
+    @property
+    def norms(self) -> set[Norm]:
+        return set(self.norm_at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +108,7 @@ class Pipeline:
             updates=watch.updates,
             kept=watch.kept,
             digests=watch.digests,
-            norms=watch.norms,
+            norm_at=watch.norms,
             divisors=watch.divisors,
             shapes=watch.shapes,
             n_steps=watch.n_steps,

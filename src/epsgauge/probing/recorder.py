@@ -55,7 +55,7 @@ class Recorder(Watch):
         self.updates: list[Update] = []
         self.kept: list[int] = []  # the steps of these updates
         self.digests: list[bytes] = []
-        self.norms: set[float | tuple[float, ...]] = set()
+        self.norms: list[float | tuple[float, ...]] = []  # of all steps
         self.divisors: set[float] = set()
         self.shapes: list[tuple[int, ...]] = []
         self.states: list[bytes] = []
@@ -82,7 +82,7 @@ class Recorder(Watch):
             sizes = [math.prod(each.shape) for each in arrays]
             norm = np.repeat(max_grad_norm, sizes) if isinstance(max_grad_norm, tuple) else max_grad_norm
             self.updates.append((flat * (divisor / norm)).astype(np.float32))
-        self.norms.add(max_grad_norm)
+        self.norms.append(max_grad_norm)
         self.states.append(_state())
         self.unit = max(self.unit, *(_unit(each.dtype) for each in arrays))
         self.divisors.add(divisor)

@@ -9,7 +9,7 @@ import numpy as np
 
 from epsgauge.numbers import told_apart
 from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
-from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.probing.pipeline import Norm, Pipeline, Replay
 from epsgauge.probing.records import Records
 from epsgauge.probing.taking_part import TakingPart, moved_by
 from epsgauge.stats.arrays import Floats
@@ -136,14 +136,21 @@ def _same(one: Replay, other: Replay) -> bool:
 
 
 def updates_with(pipeline: Pipeline, crafted: dict[str, int], at: Where, walk: float) -> dict[str, Floats]:
-    """Of one step, with each of these records in a place of a model's training set; without those that it refuses."""
+    """Of one step, with each of these records in a place of a model's training set; without those that it refuses.
+
+    If the clipping norm adapts, those at one norm.
+    """
     out: dict[str, Floats] = {}
+    norm: Norm | None = None
     model, place, step = at
     if step is None:
         return out
     for what, index in crafted.items():
         again = pipeline.replayed(model, put={place: index}, stop=step + 1, keep=[step], walk=walk)
-        if again is not None and again.kept == [step]:
+        if again is None or again.kept != [step]:
+            continue
+        norm = again.norm_at[step] if norm is None else norm
+        if again.norm_at[step] == norm:
             out[what] = again.updates[0].astype(np.float64)
     return out
 

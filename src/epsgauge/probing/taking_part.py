@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsgauge.probing.pipeline import Pipeline
+from epsgauge.probing.pipeline import Norm, Pipeline
 from epsgauge.probing.records import Records
 from epsgauge.stats.arrays import Ints
 
 # A record that moves an update by less than this share of the farthest that it moves any is in it by others' gradients.
 DIRECT = 0.1
+# No batch has more records than are expected by so many times their root.
+MANY = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,8 @@ def taking_part(pipeline: Pipeline, records: Records, models: int, *, stop: int,
     places = np.array([int(np.flatnonzero(pipeline.members == target)[0]) for target in records.targets])
     moves = np.zeros((len(base), len(places), min(each.n_steps for each in base)))
     steps, shifted = np.zeros(moves.shape, dtype=bool), False
+    size = len(pipeline.members) * float(pipeline.privacy.sample_rate)
+    most = size + MANY * math.sqrt(size)
     for model, one in enumerate(base):
         for target, (place, other) in enumerate(zip(places, records.instead, strict=True)):
             again = pipeline.replay(model, put={int(place): int(other)}, stop=stop, walk=walk)
@@ -51,12 +56,22 @@ def taking_part(pipeline: Pipeline, records: Records, models: int, *, stop: int,
             steps[model, target, : len(differs)] = differs
             moves[model, target] = np.where(steps[model, target], np.inf, 0.0)  # of an update that is not kept
             for step, a, b in zip(range(moves.shape[2]), one.updates, again.updates, strict=False):
-                moves[model, target, step] = (
-                    moved_by(a.astype(np.float64), b, one.unit) if steps[model, target, step] else 0
-                )
+                if steps[model, target, step]:
+                    moved = moved_by(a.astype(np.float64), b, one.unit)
+                    by_norm = _by_norm(one.norm_at[step], again.norm_at[step], most)
+                    moves[model, target, step] = moved - by_norm
+                    steps[model, target, step] = moved > by_norm or by_norm == 0
     seen = np.where(np.isfinite(moves), moves, 0.0)
     direct = steps & (moves >= DIRECT * seen.max(axis=(0, 2), keepdims=True))
     return TakingPart(steps, direct, places, float(seen.max()), base[0].unit, shifted)
+
+
+def _by_norm(one: Norm, other: Norm, records: float) -> float:
+    """How far another clipping norm moves an update, at most: the gradient of each record by the ratio of both norms.
+
+    A norm that adapts is another one when a record took part before. Noise is in proportion to it.
+    """
+    return records * float(np.max(np.abs(np.divide(one, other) - 1)))
 
 
 def moved_by(x: NDArray[Any], y: NDArray[Any], unit: float) -> float:
