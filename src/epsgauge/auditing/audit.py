@@ -44,7 +44,7 @@ from epsgauge.declaration import Declaration
 from epsgauge.display import Plotted, Printed
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
-from epsgauge.mechanisms.privacy import DPSGD, Privacy, independent, judged_by_curve
+from epsgauge.mechanisms.privacy import DPSGD, Privacy, judged_by_curve
 from epsgauge.methods.counting import Counting
 from epsgauge.methods.evidence import Evidence
 from epsgauge.methods.facts import Facts, Lost, left
@@ -133,9 +133,8 @@ class Audit(Reading, Printed, Plotted):
         if not isinstance(self.privacy, DPSGD):
             raise InvalidInput(
                 "an effective noise is that of DP-SGD, but this audit knows of none. Audit a run whose trainer says "
-                "what it promises as eg.DPSGD."
+                "what it promises as eg.DPSGD, without correlation."
             )
-        independent(self.privacy)
         level, claimed = self.settings.verdict_level, float(self.privacy.noise_multiplier)
         at_most = OF_NOISE.noise(self.evidence, level=level)
         kept = left(OF_NOISE, self.facts, self.evidence, form=OF_NOISE)
