@@ -94,7 +94,7 @@ class LessInLayer(LayerNoise):
 
 
 class Correlated(small.Nine):
-    """each step takes back half of the last one's noise, which nobody states"""
+    """each step takes back half of the last one's noise, not stated"""
 
     correlation = (1.0, -0.5)
     stated = None
@@ -131,25 +131,25 @@ class _With:
 
 
 class CorrelatedStated(Correlated):
-    """each step takes back half of the last one's noise, as correlation states"""
+    """each step takes back half of the last one's noise, as stated"""
 
     stated = (1.0, -0.5)
 
 
 class RootStated(Correlated):
-    """noise is correlated by the root of 1 - x over all steps, as correlation states"""
+    """noise is correlated by the root of 1 - x over all steps, as stated"""
 
     correlation = stated = ROOT
 
 
 class Root(Correlated):
-    """noise is correlated by the root of 1 - x over all steps, which nobody states"""
+    """noise is correlated by the root of 1 - x over all steps, not stated"""
 
     correlation = ROOT
 
 
 class AddsUp(Correlated):
-    """each step has half of the last one's noise added, which nobody states"""
+    """each step has half of the last one's noise added, not stated"""
 
     correlation = (1.0, 0.5)
 
@@ -198,7 +198,7 @@ class EndsFiltered(Correlated):
 
 
 class LayersTakeBack(network.Correct):
-    """the noise of a network's steps takes back half of the last one's, as correlation states"""
+    """the noise of a network's steps takes back half of the last one's, as stated"""
 
     stated = (1.0, -0.5)
 

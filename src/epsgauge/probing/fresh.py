@@ -77,10 +77,12 @@ def between(
     if nearest >= there:
         text = "Each step and each parameter has its own noise, and no two updates share any."
         return consistent(name, text, rests, exact=False)
-    text = f"{where} there is noise of at most {nearest:.2g} clipping norms: it is shared, taken back, or less "
+    stated = pipeline.privacy.correlation is not None
+    code, what = ("P130", "not correlated as stated, shared") if stated else ("P102", "shared, taken back")
+    text = f"{where} there is noise of at most {nearest:.2g} clipping norms: it is {what}, or less "
     at = where.removeprefix("In ").removeprefix("Between ")
     two = {"measured": nearest, "allowed": there}
-    return refuted("P102", text + "than elsewhere.", rests, exact=False, noise=nearest, where=at, **two)
+    return refuted(code, text + "than elsewhere.", rests, exact=False, noise=nearest, where=at, **two)
 
 
 def some_places(size: int) -> Ints:
