@@ -138,7 +138,8 @@ def noise(pipeline: Pipeline, found: Drawn | None, moves: Callable[[], Iterable[
         two = {"measured": bound, "allowed": accounted}
         text = f"{text}; {stated} is accounted.{hint}"
         return refuted("P101", text, rests, exact=False, noise=bound, where=where, **two)
-    return consistent(name, f"{text}; {accounted:.3g} is accounted.", rests, exact=False)
+    two = {"measured": bound, "allowed": accounted}
+    return consistent(name, f"{text}; {accounted:.3g} is accounted.", rests, exact=False, **two)
 
 
 def _alike(arrays: list[tuple[Floats, NDArray[np.bool_]]]) -> bool:
