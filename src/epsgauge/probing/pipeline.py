@@ -16,14 +16,12 @@ from epsgauge.errors import EpsgaugeError
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.probing.calibration import calibrated_once
 from epsgauge.probing.contents import contents
-from epsgauge.probing.recorder import Enough, Recorder, Update
+from epsgauge.probing.recorder import Enough, Norm, Recorder, Update
 from epsgauge.references import users_code
 from epsgauge.stats.arrays import Ints
 from epsgauge.trainers.known_start import knowing_start
 from epsgauge.trainers.protocol import Observer, Trainer, knows_size, seed_everything, seed_for
 
-# The clipping norm, or one for each array.
-Norm = float | tuple[float, ...]
 # Numbers of updates, from which on memory is cleared after each replay.
 LARGE = 10**6
 # Points on which a whole training's model is compared.
@@ -115,7 +113,7 @@ class Pipeline:
             updates=watch.updates,
             kept=watch.kept,
             digests=watch.digests,
-            norm_at=watch.norms,
+            norm_at=watch.norm_at,
             divisors=watch.divisors,
             shapes=watch.shapes,
             n_steps=watch.n_steps,

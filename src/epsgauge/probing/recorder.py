@@ -22,6 +22,8 @@ from epsgauge.trainers.trees import paths
 from epsgauge.trainers.watch import Watch
 
 Update = NDArray[np.float32]
+# The clipping norm, or one for each array.
+Norm = float | tuple[float, ...]
 # Numbers that are kept of the updates of one training.
 MOST = 2**25
 # Updates of at most so many numbers have a script that is kept for the next replay.
@@ -63,11 +65,15 @@ class Recorder(Watch):
         self.updates: list[Update] = []
         self.kept: list[int] = []  # the steps of these updates
         self.digests: list[bytes] = []
-        self.norms: list[float | tuple[float, ...]] = []  # of all steps
+        self.norm_at: list[Norm] = []  # of each step
         self.divisors: set[float] = set()
         self.shapes: list[tuple[int, ...]] = []
         self.states: list[bytes] = []
         self.unit = 2.0**-24
+
+    @property
+    def norms(self) -> set[Norm]:
+        return set(self.norm_at)
 
     def __call__(self, step: Any, update: Any = None, **more: Any) -> Any:
         if update is not None and not self._names:
@@ -77,7 +83,7 @@ class Recorder(Watch):
     def _see(
         self,
         arrays: list[Any],
-        max_grad_norm: float | tuple[float, ...],
+        max_grad_norm: Norm,
         divisor: float,
         gradients: Sequence[Any] | None,
     ) -> list[Any]:
@@ -92,7 +98,7 @@ class Recorder(Watch):
             sizes = [math.prod(each.shape) for each in arrays]
             norm = np.repeat(max_grad_norm, sizes) if isinstance(max_grad_norm, tuple) else max_grad_norm
             self.updates.append((flat * (divisor / norm)).astype(np.float32))
-        self.norms.append(max_grad_norm)
+        self.norm_at.append(max_grad_norm)
         self.states.append(_state())
         self.unit = max(self.unit, *(_unit(each.dtype) for each in arrays))
         self.divisors.add(divisor)

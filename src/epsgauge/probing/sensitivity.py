@@ -10,7 +10,8 @@ import numpy as np
 from epsgauge.numbers import told_apart
 from epsgauge.probing.ball import radius
 from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
-from epsgauge.probing.pipeline import Norm, Pipeline, Replay
+from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.probing.recorder import Norm
 from epsgauge.probing.records import Records
 from epsgauge.probing.taking_part import TakingPart, moved_by
 from epsgauge.stats.arrays import Floats

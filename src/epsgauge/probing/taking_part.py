@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsgauge.probing.pipeline import Norm, Pipeline
+from epsgauge.probing.pipeline import Pipeline
+from epsgauge.probing.recorder import Norm
 from epsgauge.probing.records import Records
 from epsgauge.stats.arrays import Ints
 
