@@ -40,7 +40,7 @@ class Replay:
     shapes: list[tuple[int, ...]]
     n_steps: int
     model: dict[str, bytes] | None
-    states: list[bytes]  # of the global generators at every step
+    states: list[bytes]  # of random generators at every step
     unit: float  # relative rounding of an update's numbers
     stated: bool = True  # whether the training states a clipping norm
     fleeting: frozenset[str] = frozenset()  # parts of the model that differ whatever the data
@@ -52,6 +52,10 @@ class Replay:
     def over(self, unit: float) -> Replay:
         """The same with updates in a unit that is so many times as large."""
         return replace(self, updates=[(update / unit).astype(np.float32) for update in self.updates])
+
+    def drew_like(self, other: Replay) -> bool:
+        """Whether both drew the same random numbers."""
+        return all(a == b for a, b in zip(self.states, other.states, strict=False))
 
 
 @dataclass(frozen=True, eq=False)

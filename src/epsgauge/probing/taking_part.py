@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsgauge.probing.pipeline import Pipeline
-from epsgauge.probing.recorder import Norm
 from epsgauge.probing.records import Records
-from epsgauge.stats.arrays import Ints
+from epsgauge.stats.arrays import Floats, Ints
 
 # A record that moves an update by less than this share of the farthest that it moves any is in it by others' gradients.
 DIRECT = 0.1
-# No batch has more records than are expected by so many times their root.
-MANY = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +23,12 @@ class TakingPart:
 
     steps: NDArray[np.bool_]  # [models, targets, steps]: another record gives another update
     direct: NDArray[np.bool_]  # the same, by a gradient of its own
+    moves: Floats  # the same, in clipping norms; not finite for an update that was not kept
     places: Ints  # of the targets in the training set
-    farthest: float  # in clipping norms
     unit: float  # relative rounding of an update's numbers
     shifted: bool  # other random numbers were drawn because of a record
+    adapts: bool  # the clipping norm varies; then what follows the first step with a record is left out
+    norms: tuple[float, float] | None  # of one step, with one record of its batch and with another
 
     @property
     def first(self) -> tuple[int, int, int] | None:
@@ -40,39 +39,54 @@ class TakingPart:
         at = int(np.argmin(step))
         return int(model[at]), int(target[at]), int(step[at])
 
+    @property
+    def farthest(self) -> tuple[float, int]:
+        """How far a replacement moved an update, and of which target."""
+        seen = np.where(np.isfinite(self.moves), self.moves, 0.0).max(axis=(0, 2))
+        return float(seen.max()), int(np.argmax(seen))
+
+    @property
+    def tried(self) -> NDArray[np.bool_]:
+        """The steps that count: up to the first one with the record, if the clipping norm varies."""
+        before: NDArray[np.bool_] = np.cumsum(self.steps, axis=2) - self.steps == 0
+        return before if self.adapts else np.ones_like(before)
+
+    def idle(self, targets: Sequence[int]) -> tuple[float, float]:
+        """How far these targets moved updates without a gradient of their own, from the least to the most."""
+        moves = self.moves[:, targets][(self.steps & ~self.direct)[:, targets]]
+        return float(moves.min(initial=np.inf)), float(moves.max(initial=0.0))
+
 
 def taking_part(pipeline: Pipeline, records: Records, models: int, *, stop: int, walk: float) -> TakingPart:
     """One replay for each model and target; all follow one script, so that nothing but the record differs."""
     base = [pipeline.replay(model, stop=stop, walk=walk) for model in range(models)]
     places = np.array([int(np.flatnonzero(pipeline.members == target)[0]) for target in records.targets])
     moves = np.zeros((len(base), len(places), min(each.n_steps for each in base)))
-    steps, shifted = np.zeros(moves.shape, dtype=bool), False
-    size = len(pipeline.members) * float(pipeline.privacy.sample_rate)
-    most = size + MANY * math.sqrt(size)
+    steps, shifted, adapts, norms = np.zeros(moves.shape, dtype=bool), False, False, None
     for model, one in enumerate(base):
         for target, (place, other) in enumerate(zip(places, records.instead, strict=True)):
-            again = pipeline.replay(model, put={int(place): int(other)}, stop=stop, walk=walk)
-            shifted |= any(a != b for a, b in zip(one.states, again.states, strict=False))
+            again = pipeline.replayed(model, put={int(place): int(other)}, stop=stop, walk=walk)
+            if again is None or not one.drew_like(again):  # it may refuse huge records, or leave them out
+                again = pipeline.replay(model, put={int(place): int(records.instead[0])}, stop=stop, walk=walk)
+            shifted |= not one.drew_like(again)
+            adapts |= len(one.norms | again.norms) > 1
             differs = [a != b for a, b in zip(one.digests, again.digests, strict=False)][: moves.shape[2]]
             steps[model, target, : len(differs)] = differs
             moves[model, target] = np.where(steps[model, target], np.inf, 0.0)  # of an update that is not kept
             for step, a, b in zip(range(moves.shape[2]), one.updates, again.updates, strict=False):
-                if steps[model, target, step]:
-                    moved = moved_by(a.astype(np.float64), b, one.unit)
-                    by_norm = _by_norm(one.norm_at[step], again.norm_at[step], most)
-                    moves[model, target, step] = moved - by_norm
-                    steps[model, target, step] = moved > by_norm or by_norm == 0
+                moves[model, target, step] = (
+                    moved_by(a.astype(np.float64), b, one.unit) if steps[model, target, step] else 0
+                )
+            first = int(np.argmax(steps[model, target]))
+            if steps[model, target].any() and one.norm_at[first] != again.norm_at[first]:
+                both = zip(np.ravel(one.norm_at[first]), np.ravel(again.norm_at[first]), strict=True)
+                norms = next((float(x), float(y)) for x, y in both if x != y)
+    if adapts:  # by noisy numbers of the steps before
+        later = (np.cumsum(steps, axis=2) - steps) > 0
+        steps, moves = steps & ~later, np.where(later, 0.0, moves)
     seen = np.where(np.isfinite(moves), moves, 0.0)
     direct = steps & (moves >= DIRECT * seen.max(axis=(0, 2), keepdims=True))
-    return TakingPart(steps, direct, places, float(seen.max()), base[0].unit, shifted)
-
-
-def _by_norm(one: Norm, other: Norm, records: float) -> float:
-    """How far another clipping norm moves an update, at most: the gradient of each record by the ratio of both norms.
-
-    A norm that adapts is another one when a record took part before. Noise is in proportion to it.
-    """
-    return records * float(np.max(np.abs(np.divide(one, other) - 1)))
+    return TakingPart(steps, direct, moves, places, base[0].unit, shifted, adapts, norms)
 
 
 def moved_by(x: NDArray[Any], y: NDArray[Any], unit: float) -> float:
