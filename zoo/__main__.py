@@ -87,6 +87,7 @@ def row(n_models: int, name: str) -> str:
     case, found = CASES[name], probed(name)
     said = ", ".join(finding.name for finding in found.refuted)
     eps = found.accounted_eps if case.claimed_eps is None else case.claimed_eps
+    claimed = "unknown" if eps is None else f"{eps:.2f}"
     cells = [f"**{said}**, {found.seconds:.1f} s" if said else f"consistent, {found.seconds:.1f} s"]
     for adversary in ADVERSARIES:
         opacus = name.startswith("Opacus") and adversary in NOT_WITH_OPACUS
@@ -103,7 +104,7 @@ def row(n_models: int, name: str) -> str:
         shown = at_least(verdict.bound.value) if verdict.kind != "cannot decide" else verdict.kind
         shown = f"**{shown}**" if verdict.kind == "violation" else shown
         cells.append(f"{shown} {canary}, {seconds:.0f} s")
-    return f"| {case.meaning} | {eps:.2f} | {' | '.join(cells)} |"
+    return f"| {case.meaning} | {claimed} | {' | '.join(cells)} |"
 
 
 def table(n_models: int, names: list[str]) -> Iterator[str]:

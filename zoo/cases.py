@@ -8,6 +8,7 @@ from typing import Any, Literal
 import epsgauge as eg
 from epsgauge.mechanisms.accounting import accountant_eps
 from zoo import (
+    kinds,
     network,
     opacus_loops,
     small,
@@ -63,7 +64,8 @@ def _of_other_neighbours() -> float:
     return round(accountant_eps(privacy, delta=DELTA, adjacency="add-remove") or 0.0, 3)
 
 
-CASES = {**_cases(network), **_cases(opacus_loops), **_cases(small)}
+CASES = {**_cases(network), **_cases(opacus_loops), **_cases(small), **_cases(kinds)}
+CASES |= {name: Case(t, "zoo.network:data", bug=bug) for name, (t, bug) in kinds.OF_NETWORK.items()}
 for module in (strangers, strangers_steps, strangers_torch, strangers_right, strangers_models):
     CASES |= _cases(module, STRANGER)
 CASES["steps from the data"] = Case(network.SizeOfData, "zoo.network:data", bug=True, adjacency="add-remove")

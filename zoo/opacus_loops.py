@@ -102,6 +102,20 @@ class PerLayer(Flat):
         return {"clipping": "per_layer", "max_grad_norm": [self.clip / 2] * 4}
 
 
+class Adaptive(Flat):
+    """Opacus, a clipping norm that follows a noisy count of unclipped gradients"""
+
+    def how(self):
+        return {
+            "clipping": "adaptive",
+            "target_unclipped_quantile": 0.5,
+            "clipbound_learning_rate": 0.2,
+            "max_clipbound": 8.0,
+            "min_clipbound": 0.05,
+            "unclipped_num_std": 10.0,
+        }
+
+
 class Memory(Flat):
     """Opacus, batches are cut into pieces by BatchMemoryManager"""
 
@@ -211,6 +225,7 @@ TWINS = {
     "Opacus: flat": Flat,
     "Opacus: ghost": Ghost,
     "Opacus: per layer": PerLayer,
+    "Opacus: adaptive clipping": Adaptive,
     "Opacus: in pieces": Memory,
     "Opacus: calibrated": Calibrated,
     "Opacus: large norm": LargeNorm,

@@ -133,7 +133,7 @@ class Audit(Reading, Printed, Plotted):
         if not isinstance(self.privacy, DPSGD):
             raise InvalidInput(
                 "an effective noise is that of DP-SGD, but this audit knows of none. Audit a run whose trainer says "
-                "what it promises as eg.DPSGD."
+                "what it promises as eg.DPSGD, without correlation."
             )
         level, claimed = self.settings.verdict_level, float(self.privacy.noise_multiplier)
         at_most = OF_NOISE.noise(self.evidence, level=level)
@@ -258,7 +258,8 @@ def audit_scores(
     judged = judge(scores, choice, delta=using.settings.delta)
     privacy = None if declared is None else privacy_of(declared)
     claim = promises(using.settings, privacy, scores.adjacency, trained=privacy is not None)
-    m, models, evidence = judged.pairs_per_model, Models(n, n, 0), Evidence(judged, privacy=privacy)
+    of_curve = judged_by_curve(privacy, scores.adjacency)
+    m, models, evidence = judged.pairs_per_model, Models(n, n, 0), Evidence(judged, privacy=of_curve)
     case = Case("scores", using, evidence, m, claim, models, beforehand=declared, direction=direction, tables=tables)
     return assemble(case)
 

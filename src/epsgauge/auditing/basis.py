@@ -12,7 +12,7 @@ from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.probing.spent import accounted, accounting, found_eps
 
 # What a probe must have found consistent to stand for a game: noise, clipping, sampling, steps and bypass.
-TESTED = {"noise", "sensitivity", "sampling rate", "steps", "bypass"}
+TESTED = {"noise", "fresh noise", "sensitivity", "sampling rate", "steps", "bypass"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Basis:
 
 def basis_of(claim: Claim, privacy: Privacy | None, probe: Probe | Unprobed | None) -> Basis:
     """Hold a claim against what was found. It stands if the accountant, given what was found, says no more than it."""
+    if isinstance(probe, Probe) and probe.privacy.correlation:  # no curve is known of it
+        privacy = probe.privacy
     if not isinstance(privacy, DPSGD):
         return Basis(probe)
     broken = [f for f in probe.refuted if _concerns(f, claim)] if isinstance(probe, Probe) else []

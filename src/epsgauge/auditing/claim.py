@@ -9,7 +9,7 @@ from typing import Literal
 from epsgauge.adjacency import ADJACENCIES, LABEL_DP, Adjacency, check_implied
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.mechanisms.accounting import accountant_eps, substituted
-from epsgauge.mechanisms.privacy import KnownPrivacy, Privacy
+from epsgauge.mechanisms.privacy import DPSGD, UNKNOWN, KnownPrivacy, Privacy
 from epsgauge.numbers import at_most, exactly
 from epsgauge.settings import AuditSettings
 from epsgauge.stats import region
@@ -166,6 +166,8 @@ def _computed(
             f"what is known of the mechanism (ε = {privacy.eps:g} at δ = {privacy.delta:g}, {privacy.adjacency}) "
             f"implies nothing at δ = {delta:g} for the adjacency {adjacency}."
         )
+    if isinstance(privacy, DPSGD) and privacy.correlation:
+        return NoClaim(f"{UNKNOWN}. State the ε that was proven for it as claimed_eps.")
     if eps is None or math.isinf(eps):
         return NoClaim(f"the accountant's ε at δ = {delta:g} is infinite: nothing is promised that could be refuted.")
     if not isinstance(privacy, KnownPrivacy):

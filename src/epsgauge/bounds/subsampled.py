@@ -14,7 +14,7 @@ import numpy as np
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.mechanisms.gaussian import Gaussian
-from epsgauge.mechanisms.privacy import DISTANCE, DPSGD
+from epsgauge.mechanisms.privacy import DISTANCE, DPSGD, independent
 from epsgauge.stats import brent, special
 from epsgauge.stats.arrays import Complexes, Floats
 
@@ -94,6 +94,7 @@ def least_eps(privacy: DPSGD, *, delta: float, adjacency: Adjacency) -> float:
 
 def one_gaussian(privacy: DPSGD, adjacency: Adjacency) -> Gaussian:
     """What all steps are together where every point is in every batch."""
+    independent(privacy)
     return Gaussian(float(privacy.noise_multiplier) / (DISTANCE[adjacency] * math.sqrt(privacy.steps)))
 
 
@@ -171,6 +172,7 @@ class _Losses:
 
 def _both(privacy: DPSGD, adjacency: Adjacency, width: float, *, more: bool) -> list[Spent]:
     """Of each direction of neighbours, more or less telling than the truth; replacing a point has one."""
+    independent(privacy)
     directions = (False, True) if adjacency == "add-remove" else (False,)
     return [_spent(privacy, adjacency, width, turned=turned, more=more) for turned in directions]
 

@@ -10,7 +10,7 @@ from epsgauge.adjacency import Adjacency, implies
 from epsgauge.adjacency import checked as checked_adjacency
 from epsgauge.errors import InvalidInput, MissingExtra
 from epsgauge.mechanisms.gaussian import Gaussian
-from epsgauge.mechanisms.privacy import DISTANCE, DPSGD, KnownPrivacy, Privacy
+from epsgauge.mechanisms.privacy import DISTANCE, DPSGD, KnownPrivacy, Privacy, independent
 from epsgauge.stats import checks
 
 NEEDS = "this needs dp-accounting. Install it with: pip install '.[accounting]' in the folder of epsgauge"
@@ -24,6 +24,8 @@ RELATIONS: dict[Adjacency, str] = {
 def accountant_eps(privacy: Privacy, *, delta: float, adjacency: Adjacency) -> float | None:
     """ε at `delta` for neighbours as `adjacency` says; None where nothing is known, infinite where nothing is hidden.
 
+    Nothing is known here of noise that is correlated in time.
+
     DP-SGD: an upper bound, at most about 0.001 above the true value (tests compare with slower ways). A known ε holds
     at its own δ and above it; below it nothing is known.
 
@@ -35,7 +37,7 @@ def accountant_eps(privacy: Privacy, *, delta: float, adjacency: Adjacency) -> f
     if isinstance(privacy, KnownPrivacy):
         return _known(privacy, d, wanted)
     if isinstance(privacy, DPSGD):
-        return _dpsgd(privacy, d, wanted)
+        return None if privacy.correlation else _dpsgd(privacy, d, wanted)
     raise InvalidInput(f"privacy must be a DPSGD or a KnownPrivacy, but got {privacy!r}.")
 
 
@@ -69,6 +71,7 @@ def _dpsgd(privacy: DPSGD, delta: float, adjacency: Adjacency) -> float:
 
 def composed(privacy: DPSGD, adjacency: Adjacency, *, width: float) -> Any:
     """dp-accounting's PLD accountant after all steps, with buckets of this width; its δ(ε) is never too small."""
+    independent(privacy)
     try:
         import dp_accounting
         from dp_accounting import pld

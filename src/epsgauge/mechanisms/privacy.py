@@ -16,10 +16,15 @@ from epsgauge.stats import checks
 # Two labels at one place can be as far apart as two points.
 DISTANCE: dict[Adjacency, float] = {"substitute": 2.0, "add-remove": 1.0, "label-only": 2.0}
 
+UNKNOWN = "the ε of DP-SGD is known here for noise that each step draws anew, not for noise correlated in time"
+
 
 @dataclass(frozen=True)
 class DPSGD:
     """DP-SGD with Poisson sampling: `steps` sums of clipped gradients, each with Gaussian noise.
+
+    With `correlation` (1, c_1, c_2, …) the noise of step t is w_t + c_1 w_(t-1) + c_2 w_(t-2) + …, where each w has the
+    noise multiplier. A probe tests that, but the ε of such noise is not computed here: state it as claimed_eps.
 
     >>> DPSGD(sample_rate=0.1, noise_multiplier=1.0, steps=100)
     DPSGD(sample_rate=0.1, noise_multiplier=1.0, steps=100)
@@ -28,6 +33,7 @@ class DPSGD:
     sample_rate: float
     noise_multiplier: float
     steps: int
+    correlation: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         rate = checks.numbers("sample_rate", self.sample_rate)
@@ -35,6 +41,23 @@ class DPSGD:
         checks.eps(self.noise_multiplier, "noise_multiplier")
         steps = checks.counts("steps", self.steps)
         checks.within("steps", self.steps, "1 or more", np.asarray(steps >= 1))
+        if self.correlation is not None:
+            object.__setattr__(self, "correlation", _filter(self.correlation))
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if value is not None)
+        return f"{type(self).__name__}({given})"
+
+
+def _filter(given: Any) -> tuple[float, ...] | None:
+    """None where each step has its own noise."""
+    found = tuple(float(each) for each in np.atleast_1d(checks.numbers("correlation", given)))
+    if found[:1] != (1.0,) or not np.isfinite(found).all():
+        raise InvalidInput(
+            f"correlation must be finite numbers of which the first is 1, but got {given!r}. Scale noise_multiplier "
+            "instead of the first one."
+        )
+    return found if any(found[1:]) else None
 
 
 @dataclass(frozen=True)
@@ -55,8 +78,18 @@ Privacy = DPSGD | KnownPrivacy
 
 
 def judged_by_curve(privacy: Privacy | None, adjacency: Adjacency) -> Privacy | None:
-    """What a bound may take for DP-SGD's own curve: that is known for whole records, and a label may move less."""
-    return None if isinstance(privacy, DPSGD) and adjacency == "label-only" else privacy
+    """What a bound may take for DP-SGD's own curve: that is known for whole records, and a label may move less.
+
+    It is not known for noise that is correlated in time.
+    """
+    unknown = isinstance(privacy, DPSGD) and (adjacency == "label-only" or privacy.correlation is not None)
+    return None if unknown else privacy
+
+
+def independent(privacy: DPSGD) -> None:
+    """Refuse to compute what noise that is correlated in time spends."""
+    if privacy.correlation is not None:
+        raise InvalidInput(f"{UNKNOWN}, but got {privacy!r}. State the ε that was proven for it as claimed_eps.")
 
 
 _KINDS: dict[str, type[DPSGD] | type[KnownPrivacy]] = {"dp-sgd": DPSGD, "known": KnownPrivacy}
@@ -66,7 +99,8 @@ def to_json(privacy: Privacy | None) -> dict[str, Any] | None:
     if privacy is None:
         return None
     kind = next(name for name, cls in _KINDS.items() if isinstance(privacy, cls))
-    return {"kind": kind, **asdict(privacy)}
+    said = {name: value for name, value in asdict(privacy).items() if value is not None}
+    return {"kind": kind, **said, **({"correlation": list(said["correlation"])} if "correlation" in said else {})}
 
 
 def from_json(value: dict[str, Any] | None) -> Privacy | None:

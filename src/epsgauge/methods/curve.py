@@ -106,6 +106,6 @@ def _dpsgd(evidence: Evidence) -> DPSGD:
         )
     got = "it is not known how these models were trained" if privacy is None else f"it is {privacy!r}"
     raise InvalidInput(
-        f'verdict_method = "{Curve.name}" needs a trainer whose privacy(n) is an eg.DPSGD, but {got}. Give the trainer '
-        "one, or leave verdict_method out."
+        f'verdict_method = "{Curve.name}" needs a trainer whose privacy(n) is an eg.DPSGD without correlation, but '
+        f"{got}. Give the trainer one, or leave verdict_method out."
     )

@@ -15,7 +15,10 @@ from epsgauge.probing.company import by_content
 from epsgauge.probing.copies import Copied, copied, copies, one_record
 from epsgauge.probing.empty import can_be_empty, empty
 from epsgauge.probing.finding import Finding, not_tested
-from epsgauge.probing.fresh import between, there_is, within
+from epsgauge.probing.fresh import there_is
+from epsgauge.probing.in_time import correlated, first_steps
+from epsgauge.probing.kinds import Seen, independent
+from epsgauge.probing.movements import movements
 from epsgauge.probing.noise import Drawn, drawn, noise
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
@@ -42,6 +45,8 @@ class Effort:
     steps: int = 200  # of a short training, at most
 
 
+# Whole trainings that are compared where noise has a stated filter.
+FILTERED = 3
 FULL, QUICK = Effort(), Effort(models=1, late=0, noises=4, steps=12)
 
 
@@ -52,7 +57,7 @@ class Checks:
         self.pipeline, self.records, self.delta, self.effort = pipeline, records, delta, effort
         self.stop = min(steps_needed(pipeline.privacy.sample_rate), effort.steps)
         first = pipeline.replay(stop=1)  # imports on the way may draw numbers
-        stated = max(first.norms, default=1.0) / max(first.divisors, default=1.0)
+        stated = float(np.mean(first.norm_at[0])) / max(first.divisors) if first.n_steps else 1.0
         self.scale = Scale(stated, stated=stated)
         if first.n_steps and not first.stated:
             self.scale = measured(pipeline, records, self.stop)
@@ -81,15 +86,27 @@ class Checks:
 
     @cached_property
     def late(self) -> list[Copied]:
-        """A whole one."""
+        """A whole one; some, and all of their steps, if a stated filter goes from step to step."""
         if not self.effort.late:
             return []
         steps = np.linspace(0, int(self.pipeline.privacy.steps) - 1, self.effort.late).astype(np.int64)
-        return [copied(self.pipeline, self.records, self.effort.models, keep=np.unique(steps).tolist())]
+        keep, n = (None, FILTERED) if self.pipeline.privacy.correlation else (np.unique(steps).tolist(), 1)
+        return [copied(self.pipeline, self.records, self.effort.models + i, keep=keep) for i in range(n)]
+
+    @cached_property
+    def noisy(self) -> Seen:
+        return Seen(self.base, self.alike, self.late).undone(self.pipeline)
 
     @cached_property
     def drawn(self) -> Drawn | None:
-        return drawn(self.pipeline, self.alike, seeded=self.seeded, seeds=self.effort.noises)
+        found = drawn(self.pipeline, self.noisy.alike, seeded=self.seeded, seeds=self.effort.noises)
+        refuted = self.pipeline.quiet is None and self._amount(found).result == "refuted"
+        return first_steps(self.noisy.every) if refuted and self.correlated else found
+
+    @cached_property
+    def correlated(self) -> Finding | None:
+        """Of noise that is correlated in time, where no filter is stated."""
+        return None if self.pipeline.privacy.correlation else correlated(self.pipeline, self.noisy.every)
 
     @property
     def quiet(self) -> bool:
@@ -103,7 +120,8 @@ class Checks:
     @cached_property
     def walk(self) -> float:
         one = self.base[0]
-        return self.pipeline.privacy.noise_multiplier * next(iter(one.norms)) / next(iter(one.divisors))
+        norm = float(np.mean(next(iter(one.norms))))
+        return self.pipeline.privacy.noise_multiplier * norm / next(iter(one.divisors))
 
     @cached_property
     def seen(self) -> TakingPart:
@@ -142,7 +160,7 @@ class Checks:
 
     def correct_scale(self) -> bool:
         """Divide what was observed by the farthest that a record moved an update, if the scale is off by that."""
-        if self.untestable(SEEN_BY[0]):
+        if self.untestable(SEEN_BY[0]) or any(isinstance(norm, tuple) for norm in self.base[0].norms):
             return False
         reach = reach_of([self.sensitivity, self.one_record])
         drawn = self.pipeline.privacy.sample_rate < 1  # else replacing a record is all that counts
@@ -164,7 +182,8 @@ class Checks:
         self.drawn = None if self.drawn is None else replace(self.drawn, vectors=self.drawn.vectors / reach)
         if "sums" in own:
             self.sums = {what: lengths / reach for what, lengths in self.sums.items()}
-        for name in ("there", "rates", "noise", "fresh_noise", "independence", "clips", "ones", "poisson_batches"):
+        changed = ("there", "rates", "noise", "noisy", "correlated", "fresh_noise", "independence", "clips", "ones")
+        for name in (*changed, "poisson_batches"):
             own.pop(name, None)
         return True
 
@@ -172,15 +191,20 @@ class Checks:
 
     @cached_property
     def noise(self) -> Finding:
-        return noise(self.pipeline, self.drawn)
+        return self._amount(self.drawn)
+
+    def _amount(self, found: Drawn | None) -> Finding:
+        seeded = self.seeded
+        return noise(self.pipeline, found, lambda: movements(self.pipeline, self.records, self.stop) if seeded else ())
 
     @cached_property
     def fresh_noise(self) -> Finding:
-        return between(self.pipeline, self.base, [*self.alike, *self.late], self.there)
+        found = self.noisy.fresh(self.pipeline, self.drawn, self.there)
+        return self.correlated or found if found.result == "refuted" else found
 
     @cached_property
     def independence(self) -> Finding:
-        return within(self.pipeline, self.drawn, self.there)
+        return independent(self.pipeline, self.drawn, self.there)
 
     @cached_property
     def sensitivity(self) -> Finding:
@@ -206,7 +230,7 @@ class Checks:
         if not self.sums and self.sensitivity.result == "refuted":
             return not_tested("one record", "The training has no switch for its noise: see sensitivity.")
         moved = self.sensitivity.measured if self.sensitivity.result == "consistent" else None
-        return one_record(self.pipeline, self.sums, moved)
+        return one_record(self.pipeline, self.records, self.sums, self.stop, moved)
 
     @cached_property
     def sampling_rate(self) -> Finding:

@@ -12,6 +12,7 @@ from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records
 from epsgauge.probing.taking_part import TakingPart
+from epsgauge.probing.whole import ADAPTIVE
 
 NAME = "clipping"
 # Records expected in a batch, and steps with the record that is replaced, below which too little is seen.
@@ -50,6 +51,7 @@ def clipping(pipeline: Pipeline, records: Records, seen: TakingPart, alike: list
     q, n = float(pipeline.privacy.sample_rate), len(pipeline.members)
     if not all(one.straight for one in alike):
         why = "Trainings on copies of one record differ by more than their numbers of records, or fail."
+        why = ADAPTIVE if len(alike[0].replay.norms) > 1 else why
         return Clips(not_tested(NAME, why), counts=True)
     rests = f"Trainings of {len(alike)} models on copies of one record, which stand still."
     constant = all(one.constant for one in alike) and (q < 1 or _same_of_half(pipeline, records, alike[0]))

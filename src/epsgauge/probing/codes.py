@@ -27,6 +27,7 @@ _RULES = (
     Rule("P100", "accounting", "high", "The claimed ε does not follow from rate, noise and steps"),
     Rule("P101", "noise", "critical", "There is less noise than accounted"),
     Rule("P102", "fresh noise", "critical", "Noise is used twice, taken back or missing in some steps"),
+    Rule("P130", "fresh noise", "high", "Noise is not correlated as stated"),
     Rule("P103", "independence", "high", "Noise is correlated between parameters"),
     Rule("P104", "sensitivity", "critical", "Replacing a record moves an update by more than clipping allows"),
     Rule("P105", "sensitivity", "high", "Adding a record moves an update by more than clipping allows"),

@@ -23,6 +23,8 @@ TRIED = 12
 ROUNDING = 1e-3
 # Records whose copies are compared with those of an ordinary one: of the longest gradients first.
 LONG = ("huge", "huge, other label", "large-norm (z1)", "large-norm (z0)")
+# Records of which one is compared with others, if it moves updates farther than it may.
+PARTNERS = 4
 # Differences of two trainings that are not on one line hold more than the number of copies.
 STRAIGHT = 1e-2
 
@@ -131,10 +133,13 @@ def copies(pipeline: Pipeline, records: Records, stop: int) -> dict[str, Floats]
     return out
 
 
-def one_record(pipeline: Pipeline, sums: dict[str, Floats], moved: float | None = None) -> Finding:
+def one_record(
+    pipeline: Pipeline, records: Records, sums: dict[str, Floats], stop: int, moved: float | None = None
+) -> Finding:
     """A clipped gradient is no longer than C: all sums together have at most so many terms, but for a small chance.
 
-    Without a switch for the noise, there is what one record `moved` an update by at least.
+    Where updates have a part that no record is in, two clipped gradients are no farther apart than 2C. Without a switch
+    for the noise, there is what one record `moved` an update by at least.
     """
     name, q, n = "one record", float(pipeline.privacy.sample_rate), len(pipeline.members)
     if not sums and moved:
@@ -153,9 +158,40 @@ def one_record(pipeline: Pipeline, sums: dict[str, Floats], moved: float | None 
         lengths[what] = float(found.sum()) / terms
     longest = max(lengths, key=lambda what: lengths[what])
     length, rests = lengths[longest], f"{len(sums)} trainings without noise on copies of one record; batches by coins."
+    text = f"The clipped gradient of record {longest} has a length of at least"
+    public = _public(pipeline, records, longest, stop) if length > 1 + ROUNDING else None
+    if public is not None:
+        length = public.apart / terms / 2
+        text = "Updates may have a part that no record is in. Half the distance of the gradients of records "
+        text += f"{longest} and {public.other} is at least"
     number = told_apart(length, 1.0)[0] if length > 1 + ROUNDING else f"{length:.3g}"
-    text = f"The clipped gradient of record {longest} has a length of at least {number} clipping norms"
+    text = f"{text} {number} clipping norms"
     if length > 1 + ROUNDING:
         two = {"measured": length, "allowed": 1.0}
         return refuted("P109", f"{text}; 1 is allowed.", rests, exact=False, where=f"record {longest}", **two)
     return consistent(name, f"{text}, of 1 allowed.", rests, exact=False, measured=length, allowed=1.0)
+
+
+@dataclass(frozen=True)
+class _Public:
+    """How far copies of two records move all updates apart, in clipping norms: a public part is in both."""
+
+    other: str
+    apart: float
+
+
+def _public(pipeline: Pipeline, records: Records, longest: str, stop: int) -> _Public | None:
+    """None if sums grow with the number of copies in a batch, as they do without a public part."""
+    everywhere, best, grows = range(len(pipeline.members)), _Public(longest, 0.0), False
+    found = pipeline.replayed(put=dict.fromkeys(everywhere, records.crafted[longest]), quiet=True, stop=stop)
+    partner = longest.translate(str.maketrans("01", "10"))
+    for name in list(dict.fromkeys([partner, *LONG, *records.crafted]))[: PARTNERS + 1]:
+        if found is None or name == longest or name not in records.crafted:
+            continue
+        other = pipeline.replayed(put=dict.fromkeys(everywhere, records.crafted[name]), quiet=True, stop=stop)
+        sizes = np.array([] if other is None else [length(update) for update in apart(found, other)])
+        if sizes.any() and np.isfinite(sizes).all():
+            ratios = np.array([length(update) for update in found.updates])[sizes > 0] / sizes[sizes > 0]
+            grows |= bool(np.ptp(sizes) > STRAIGHT * sizes.max() and np.ptp(ratios) <= STRAIGHT * ratios.max())
+            best = max(best, _Public(name, float(sizes.sum())), key=lambda public: public.apart)
+    return best if best.apart and not grows else None

@@ -8,6 +8,7 @@ import numpy as np
 
 from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.stats import special
 from epsgauge.trainers.protocol import knows_size
 
 # Records that are left, so that most batches are empty and the others tiny.
@@ -43,10 +44,9 @@ def empty(pipeline: Pipeline, base: list[Replay], stop: int, delta: float) -> Fi
 
 
 def _by_records(pipeline: Pipeline) -> bool:
-    """Whether a training makes fewer steps on fewer records, of which there are enough for every batch."""
-    q, steps = float(pipeline.privacy.sample_rate), int(pipeline.privacy.steps)
-    enough = math.ceil(math.log(RARELY / steps) / math.log1p(-q))
-    if enough >= len(pipeline.members):
-        return False
-    fewer = pipeline.replayed(only=enough, keep=[])
-    return fewer is not None and fewer.n_steps < pipeline.replay(keep=[]).n_steps
+    """Whether fewer records give fewer steps than batches without records would, if these were left out."""
+    q, steps, n = float(pipeline.privacy.sample_rate), int(pipeline.privacy.steps), len(pipeline.members)
+    enough = math.ceil(math.log(RARELY / steps) / math.log1p(-q))  # for a record in every batch
+    left = enough if enough < n else n // 2
+    fewer, usual = pipeline.replayed(only=left, keep=[]), pipeline.replay(keep=[]).n_steps
+    return fewer is not None and float(special.bdtr(fewer.n_steps, usual, 1 - (1 - q) ** left)) < 2 * RARELY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,11 @@ from epsgauge.stats.arrays import Floats, Ints
 
 # Updates that are compared with one another, and numbers of each.
 UPDATES, NUMBERS = 96, 50_000
+TESTS = ("pairs", "sums", "left", "bands")
 # Shares of noise below it, that are left when the signal is estimated from the same steps, are not looked at.
 LEFT = 0.25
+# Shares of all waves over steps, of the slow and of the fast ones; and too few steps to tell them apart.
+BANDS, FEW = ((1 / 8, False), (1 / 3, False), (1 / 8, True), (1 / 3, True)), 5
 # A sum of squares, of how many numbers, and where.
 Test = tuple[float, int, str]
 
@@ -29,32 +33,43 @@ def there_is(pipeline: Pipeline, found: Drawn | None, *, enough: bool) -> float:
     return pipeline.privacy.noise_multiplier if enough else _half(found)
 
 
-def between(pipeline: Pipeline, base: list[Replay], alike: list[Copied], there: float) -> Finding:
+def between(
+    pipeline: Pipeline, base: list[Replay], alike: list[Copied], there: float, tests: Collection[str] = TESTS
+) -> Finding:
     """Each step and each parameter has its own noise, at any two steps of any trainings, and so have sums of updates.
 
     Updates on copies of one record, with the model standing still, differ by their noise, or by more: then sums of
     squares are σ² χ², or more. Updates that share noise are nearer to each other, and so are sums where the noise of
     one step takes back that of another. The last of `alike` has steps of a whole training.
+    Other noise meets fewer `tests`, or "models": any two steps of different ones.
     """
     name = "fresh noise"
     if there == 0:
         return not_tested(name, "There is no noise, or not enough to tell.")
     shapes = pipeline.shapes
     size = sum(math.prod(shape) for shape in shapes)
-    places = np.linspace(0, size - 1, min(size, NUMBERS)).astype(np.int64)
+    places = some_places(size)
     per_model = max(2, min(UPDATES, MOST // max(size, 1)) // len(alike))
-    single = [one for model, each in enumerate(alike) for one in _some(each, model, places, per_model)]
-    steps = min(len(each.updates) for each in base)
+    single = [_some(each, model, places, per_model) for model, each in enumerate(alike)]
+    steps = min((len(each.updates) for each in base), default=0)
     sums = [
         (f"the sums of {steps} updates of model {m + 1}", _sum(each, steps, places), 1.0) for m, each in enumerate(base)
     ]
-    tests = [*_pairs(single), *(_pairs(sums) if steps > 1 else []), *_left(pipeline, alike, places)]
-    if not tests:
+    kinds: list[list[Test]] = [
+        _pairs(single) if "pairs" in tests else [],
+        _pairs(single, of_one=False) if "models" in tests else [],
+        _pairs([[each] for each in sums]) if "sums" in tests and steps > 1 else [],
+        _left(pipeline, alike, places) if "left" in tests else [],
+        bands(alike, places) if "bands" in tests else [],
+    ]
+    made = [test for kind in kinds for test in kind]
+    if not made:
         return not_tested(name, "No two updates could be compared.")
-    bounds = [most(squares, count, SHARE / len(tests)) for squares, count, _ in tests]
+    chances = [SHARE / len(TESTS) / len(kind) for kind in kinds for _ in kind]
+    bounds = [most(squares, count, chance) for (squares, count, _), chance in zip(made, chances, strict=True)]
     bounds = [0.0 if bound < ROUNDING else bound for bound in bounds]
     nearest = min(bounds)
-    where = tests[bounds.index(nearest)][2]
+    where = made[bounds.index(nearest)][2]
     n_steps = sum(len(each.replay.updates) for each in alike)
     rests = (
         f"{n_steps} updates of {len(alike)} models that stand still, on copies of a record, and sums; Gaussian noise."
@@ -62,10 +77,17 @@ def between(pipeline: Pipeline, base: list[Replay], alike: list[Copied], there: 
     if nearest >= there:
         text = "Each step and each parameter has its own noise, and no two updates share any."
         return consistent(name, text, rests, exact=False)
-    text = f"{where} there is noise of at most {nearest:.2g} clipping norms: it is shared, taken back, or less "
+    stated = pipeline.privacy.correlation is not None
+    code, what = ("P130", "not correlated as stated, shared") if stated else ("P102", "shared, taken back")
+    text = f"{where} there is noise of at most {nearest:.2g} clipping norms: it is {what}, or less "
     at = where.removeprefix("In ").removeprefix("Between ")
     two = {"measured": nearest, "allowed": there}
-    return refuted("P102", text + "than elsewhere.", rests, exact=False, noise=nearest, where=at, **two)
+    return refuted(code, text + "than elsewhere.", rests, exact=False, noise=nearest, where=at, **two)
+
+
+def some_places(size: int) -> Ints:
+    """Of the numbers of an update."""
+    return np.linspace(0, size - 1, min(size, NUMBERS)).astype(np.int64)
 
 
 def _some(each: Copied, model: int, places: Ints, count: int) -> list[tuple[str, Floats, float]]:
@@ -87,12 +109,13 @@ def _sum(each: Replay, steps: int, places: Ints) -> Floats:
     return total / np.sqrt(np.maximum(count, 1))
 
 
-def _pairs(named: list[tuple[str, Floats, float]]) -> list[Test]:
-    """Of each two, of the numbers that are trained in both."""
+def _pairs(models: list[list[tuple[str, Floats, float]]], *, of_one: bool = True) -> list[Test]:
+    """Of each two, `of_one` model or of two, of the numbers that are trained in both."""
     out = []
-    for (a, x, x_size), (b, y, y_size) in itertools.combinations(named, 2):
+    named = [(model, *one) for model, each in enumerate(models) for one in each]
+    for (i, a, x, x_size), (j, b, y, y_size) in itertools.combinations(named, 2):
         both = (x != 0) & (y != 0)
-        if both.any():
+        if both.any() and (of_one or i != j):
             apart = without_copies(x, x_size, y, y_size)[both]
             out.append((float(apart @ apart), int(both.sum()), f"Between {a} and {b}"))
     return out
@@ -119,6 +142,27 @@ def _left(pipeline: Pipeline, alike: list[Copied], places: Ints) -> list[Test]:
         )
         out.append((float(squares[i]), int(counts[i]), where))
     return out
+
+
+def bands(alike: list[Copied], places: Ints) -> list[Test]:
+    """Noise of slow and of fast changes from step to step: correlation in time takes from one of the two.
+
+    Changes that the number of copies has no part in, orthogonal to one another, of numbers that are trained throughout.
+    """
+    squares, counts = np.zeros(len(BANDS)), np.zeros(len(BANDS), dtype=np.int64)
+    for each in alike:
+        updates = np.array([update[places] for update in each.replay.updates], dtype=np.float64)
+        updates, n = updates[:, (updates != 0).all(axis=0)], len(updates)
+        if n > FEW and updates.size:
+            waves = np.cos(np.pi * np.outer(np.arange(n) + 0.5, np.arange(1, n)) / n)
+            changes = np.linalg.qr(np.column_stack([each.sizes, waves]))[0][:, 1:].T @ updates
+            for i, (share, fast) in enumerate(BANDS):
+                size = math.ceil((n - 1) * share)
+                band = (changes[-size:] if fast else changes[:size]) ** 2
+                squares[i] += float(band.sum())
+                counts[i] += band.size
+    names = ("In sums over many steps", "From one step to the next")
+    return [(float(s), int(n), names[fast]) for s, n, (_, fast) in zip(squares, counts, BANDS, strict=True) if n]
 
 
 def residuals(updates: NDArray[Any], sizes: Floats) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,10 @@ from epsgauge.stats.arrays import Floats
 
 # A difference that is rounding: of sums of float32.
 ROUNDING = 1e-5
-# An array whose noise is less than so much of that of the whole is named.
-UNLIKE = 0.8
+# The chance that noise of arrays is taken as different though it is the same.
+ALIKE = 0.01
+# Of the noise that an array has in first steps, this share is in later ones.
+LATER = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,22 +92,39 @@ def _most(vectors: Floats, trained: NDArray[np.bool_], chance: float) -> float:
     return most(float((vectors[trained] ** 2).sum()), count, chance) if count else math.inf
 
 
-def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
-    """An upper bound for the noise, as a whole and of the array of parameters that has least."""
+@dataclass(frozen=True)
+class _Met:
+    """The noise as a record meets it, at most: how far it moves an update, counted in the noise of each array."""
+
+    bound: float = math.inf
+    array: int = 0  # in which it moves the update farthest
+    far: float = 0.0  # it moves that array by this, in clipping norms
+
+
+def noise(pipeline: Pipeline, found: Drawn | None, moves: Callable[[], Iterable[Floats]]) -> Finding:
+    """An upper bound for the noise, as a whole, or of each array of parameters where these differ.
+
+    An array may have less than is accounted if records move it less far than others: `moves` are asked for then.
+    """
     name, accounted = "noise", pipeline.privacy.noise_multiplier
     if found is None or not found.trained.any():
         return not_tested(name, "No two updates could be compared: the training makes one step, or none.")
-    arrays = found.arrays()
-    whole = _most(found.vectors, found.trained, SHARE / 2)
-    each = [_most(vectors, trained, SHARE / 2 / len(arrays)) for vectors, trained in arrays]
-    weakest = int(np.argmin(each))
-    bound, what, where = whole, "The noise", ""
-    if each[weakest] < min(UNLIKE * whole, accounted):
-        bound, where = each[weakest], pipeline.array(weakest)
-        what = f"The noise of {where}"
+    arrays, bound, each = found.arrays(), _most(found.vectors, found.trained, SHARE / 2), _of_arrays(found)
+    weakest, text, where = int(np.argmin(each)), "The noise", ""
+    if min(bound, each[weakest]) < accounted and not _alike(arrays):
+        met = _met(each, moves())
+        if met is None:  # how far records move what is not known
+            met = _Met(0.0 if each[weakest] < ROUNDING else math.inf, weakest)
+        bound = min(met.bound, max(of_array for of_array in each if of_array < math.inf))
+        if bound < ROUNDING or met.far:
+            where = pipeline.array(met.array)
+            text = f"The noise of {where}"
+        if bound >= ROUNDING and met.far:
+            text += f" is at most {each[met.array]:.3g} clipping norms, and a record moves it by {met.far:.3g}: "
+            text += "over all arrays, the noise"
     bound = 0.0 if bound < ROUNDING else bound
     here, stated = told_apart(bound, accounted) if bound < accounted else (f"{bound:.3g}", f"{accounted:.3g}")
-    text = f"{what} is at most {here} clipping norms" if bound else f"{what} is 0"
+    text = f"{text} is at most {here} clipping norms" if bound else f"{text} is 0"
     hint = "" if bound else " (If watch is called before the noise is added, call it after.)"
     k, of = len(found.vectors), f"{len(arrays)} arrays of parameters"
     how = (
@@ -120,3 +140,45 @@ def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
         return refuted("P101", text, rests, exact=False, noise=bound, where=where, **two)
     two = {"measured": bound, "allowed": accounted}
     return consistent(name, f"{text}; {accounted:.3g} is accounted.", rests, exact=False, **two)
+
+
+def _alike(arrays: list[tuple[Floats, NDArray[np.bool_]]]) -> bool:
+    """Whether the noise of each array may be that of the others."""
+    parts = [(float((v[t] ** 2).sum()), int(t.sum())) for v, t in arrays if t.any()]
+    squares, count = (sum(each) for each in zip(*parts, strict=True))
+    shares = [special.betainc(n / 2, (count - n) / 2, s / squares) for s, n in parts if squares and n < count]
+    return all(min(share, 1 - share) > ALIKE / len(parts) for share in shares)
+
+
+def _of_arrays(found: Drawn) -> list[float]:
+    arrays = found.arrays()
+    return [_most(vectors, trained, SHARE / 2 / len(arrays)) for vectors, trained in arrays]
+
+
+def _met(each: list[float], moves: Iterable[Floats]) -> _Met | None:
+    """A record that is replaced moves an update by 2 over the noise multiplier at most. None without movements."""
+    best = None
+    for far in moves:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            met = np.where(far > 0, far / np.where(np.array(each) < ROUNDING, 0.0, each), 0.0)
+        length, array = float(np.linalg.norm(met)), int(np.argmax(met))
+        bound = 2.0 / length if length else math.inf
+        if best is None or bound < best.bound:
+            best = _Met(bound, array, float(far[array]))
+    return best
+
+
+def units(found: Drawn | None, accounted: float) -> Floats | None:
+    """By what to divide numbers so that each array has the accounted noise at least; None if all have it.
+
+    An array without noise is left out.
+    """
+    if found is None or not found.trained.any():
+        return None
+    arrays, weak = found.arrays(), np.array(_of_arrays(found)) < accounted
+    there = [_most(v, t, 1 - SHARE / 2 / len(arrays)) for v, t in arrays]  # at least
+    of_each = [
+        1.0 if not low else math.inf if least < ROUNDING else min(1.0, LATER * least / accounted)
+        for low, least in zip(weak, there, strict=True)
+    ]
+    return np.repeat(of_each, [v.shape[1] for v, _ in arrays]) if weak.any() else None

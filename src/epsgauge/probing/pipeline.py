@@ -16,7 +16,7 @@ from epsgauge.errors import EpsgaugeError
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.probing.calibration import calibrated_once
 from epsgauge.probing.contents import contents
-from epsgauge.probing.recorder import Enough, Recorder, Update
+from epsgauge.probing.recorder import Enough, Norm, Recorder, Update
 from epsgauge.references import users_code
 from epsgauge.stats.arrays import Ints
 from epsgauge.trainers.known_start import knowing_start
@@ -35,16 +35,19 @@ class Replay:
     updates: list[Update]  # in clipping norms
     kept: list[int]  # the steps of these
     digests: list[bytes]  # of the updates of all steps
-    norms: set[float]
+    norm_at: list[Norm]  # the clipping norm of each step
     divisors: set[float]
     shapes: list[tuple[int, ...]]
     n_steps: int
     model: dict[str, bytes] | None
     states: list[bytes]  # of random generators at every step
-    norm_at: list[float]  # the clipping norm of every step
     unit: float  # relative rounding of an update's numbers
     stated: bool = True  # whether the training states a clipping norm
     fleeting: frozenset[str] = frozenset()  # parts of the model that differ whatever the data
+
+    @property
+    def norms(self) -> set[Norm]:
+        return set(self.norm_at)
 
     def over(self, unit: float) -> Replay:
         """The same with updates in a unit that is so many times as large."""
@@ -114,13 +117,12 @@ class Pipeline:
             updates=watch.updates,
             kept=watch.kept,
             digests=watch.digests,
-            norms=watch.norms,
+            norm_at=watch.norm_at,
             divisors=watch.divisors,
             shapes=watch.shapes,
             n_steps=watch.n_steps,
             model=model,
             states=watch.states,
-            norm_at=watch.norm_at,
             unit=watch.unit,
             stated=watch.stated,
         )

@@ -21,6 +21,8 @@ from epsgauge.trainers.trees import paths
 from epsgauge.trainers.watch import Watch
 
 Update = NDArray[np.float32]
+# The clipping norm, or one for each array.
+Norm = float | tuple[float, ...]
 # Numbers that are kept of the updates of one training.
 MOST = 2**25
 # Steps at which the calling functions are searched for random generators.
@@ -42,6 +44,7 @@ class Recorder(Watch):
     `scale` replaces the stated clipping norm and divisor.
     """
 
+    takes_units = True
     measures = True
 
     def __init__(
@@ -63,12 +66,15 @@ class Recorder(Watch):
         self.updates: list[Update] = []
         self.kept: list[int] = []  # the steps of these updates
         self.digests: list[bytes] = []
-        self.norms: set[float] = set()
-        self.norm_at: list[float] = []
+        self.norm_at: list[Norm] = []  # of each step
         self.divisors: set[float] = set()
         self.shapes: list[tuple[int, ...]] = []
         self.states: list[bytes] = []
         self.unit = 2.0**-24
+
+    @property
+    def norms(self) -> set[Norm]:
+        return set(self.norm_at)
 
     def __call__(self, step: Any, update: Any = None, **more: Any) -> Any:
         if update is not None and not self._names:
@@ -76,7 +82,11 @@ class Recorder(Watch):
         return super().__call__(step, update, **more)
 
     def _see(
-        self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
+        self,
+        arrays: list[Any],
+        max_grad_norm: Norm,
+        divisor: float,
+        gradients: Sequence[Any] | None,
     ) -> list[Any]:
         self._last = -np.inf  # a second training in place of one is counted, too
         if self._scale is not None:
@@ -86,8 +96,9 @@ class Recorder(Watch):
         wanted = self._keep is None or self.n_steps in self._keep
         if wanted and (not self.updates or (len(self.updates) + 1) * len(flat) <= MOST):
             self.kept.append(self.n_steps)
-            self.updates.append((flat * (divisor / max_grad_norm)).astype(np.float32))
-        self.norms.add(max_grad_norm)
+            sizes = [math.prod(each.shape) for each in arrays]
+            norm = np.repeat(max_grad_norm, sizes) if isinstance(max_grad_norm, tuple) else max_grad_norm
+            self.updates.append((flat * (divisor / norm)).astype(np.float32))
         if self.n_steps < SEARCHED:
             self._generators = held()
         self.states.append(state(self._generators))

@@ -48,10 +48,10 @@ class Probe(Printed):
     @property
     def sentence(self) -> str:
         """What came out, as one sentence."""
-        bad, untested = self.refuted, sum(f.result == "not tested" for f in self.findings)
+        bad, untested = self.refuted, ", ".join(f.name for f in self.findings if f.result == "not tested")
         if not bad:
-            rest = f", {untested} not tested" if untested else ""
-            said = f"Consistent: nothing that was tested contradicts what is accounted{rest}."
+            rest = f" Not tested: {untested}." if untested else ""
+            said = f"Consistent: nothing that was tested contradicts what is accounted.{rest}"
             return f"{said} A probe can refute, but never verify."
         said = "Refuted: the pipeline is not what the accountant assumes."
         if self.found_eps is not None:

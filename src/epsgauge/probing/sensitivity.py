@@ -64,7 +64,7 @@ def sensitivity(
         (first, records.crafted | _of_norm(rung)),
         (last, {n: records.crafted[n] for n in LATE if n in records.crafted}),
     ):
-        updates = _updates(pipeline, tries, place, walk)
+        updates = updates_with(pipeline, tries, place, walk)
         tried += len(updates)
         rests = f"One seed; {tried} crafted records, and {seen.direct.sum()} steps with ordinary ones."
         spoilt = [what for what, update in updates.items() if not np.isfinite(update).all()]
@@ -169,7 +169,7 @@ def _same(one: Replay, other: Replay) -> bool:
     )
 
 
-def _updates(pipeline: Pipeline, crafted: dict[str, int], at: Where, walk: float) -> dict[str, Floats]:
+def updates_with(pipeline: Pipeline, crafted: dict[str, int], at: Where, walk: float) -> dict[str, Floats]:
     """Of one step, with each of these records in a place of a model's training set.
 
     Without those that it refuses, and those for which it draws other random numbers than for most.
@@ -201,7 +201,7 @@ def _last(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float) -
 
 
 def _with_nan(pipeline: Pipeline, records: Records, at: Where, walk: float) -> str:
-    updates = {} if records.spoilt is None else _updates(pipeline, {"NaN": records.spoilt}, at, walk)
+    updates = {} if records.spoilt is None else updates_with(pipeline, {"NaN": records.spoilt}, at, walk)
     if all(np.isfinite(update).all() for update in updates.values()):
         return ""
     return " A record with NaN would spoil the whole update: keep such records out."

@@ -10,9 +10,9 @@ from epsgauge.bounds.noise import SMALLEST
 from epsgauge.bounds.subsampled import least_eps
 from epsgauge.errors import MissingExtra
 from epsgauge.mechanisms.accounting import accountant_eps
-from epsgauge.mechanisms.privacy import DPSGD
+from epsgauge.mechanisms.privacy import DPSGD, UNKNOWN
 from epsgauge.numbers import told_apart
-from epsgauge.probing.finding import Finding, consistent, refuted
+from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 
 # With so little noise, so many steps show that ε is huge, and more would take long.
 LITTLE, FEW = 0.2, 20
@@ -21,6 +21,8 @@ LITTLE, FEW = 0.2, 20
 def accounting(privacy: DPSGD, delta: float, adjacency: Adjacency, claimed: float) -> Finding:
     """Whether the claim follows from the numbers that the pipeline states."""
     name, rests = "accounting", "Sampling rate, noise and steps as stated; ε is rounded down."
+    if privacy.correlation:
+        return not_tested(name, f"{UNKNOWN[0].upper()}{UNKNOWN[1:]}: what such noise spends was proven elsewhere.")
     least = _least(privacy, delta, adjacency)
     said = f"rate {privacy.sample_rate:.3g}, noise {privacy.noise_multiplier:.3g} and {privacy.steps} steps"
     if least > claimed:
@@ -38,12 +40,15 @@ def accounted(privacy: DPSGD, delta: float, adjacency: Adjacency) -> float | Non
 
 
 def found_eps(privacy: DPSGD, findings: Sequence[Finding], delta: float, adjacency: Adjacency) -> float | None:
-    """ε with what was found, where that is something else than what is accounted; never above the true one."""
+    """ε with what was found, where that is something else than what is accounted; never above the true one.
+
+    None for noise that is correlated in time, of which it is not known.
+    """
     noises, reaches, rates, steps = (
         [getattr(f, name) for f in findings if getattr(f, name) is not None]
         for name in ("noise", "reach", "rate", "steps")
     )
-    if not (noises or reaches or rates or steps):
+    if privacy.correlation or not (noises or reaches or rates or steps):
         return None
     sigma = min([privacy.noise_multiplier, *noises]) / max([1.0, *reaches])
     really = DPSGD(max([privacy.sample_rate, *rates]), sigma, max([privacy.steps, *steps]))

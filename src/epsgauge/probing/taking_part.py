@@ -79,7 +79,8 @@ def taking_part(pipeline: Pipeline, records: Records, models: int, *, stop: int,
                 )
             first = int(np.argmax(steps[model, target]))
             if steps[model, target].any() and one.norm_at[first] != again.norm_at[first]:
-                norms = one.norm_at[first], again.norm_at[first]
+                both = zip(np.ravel(one.norm_at[first]), np.ravel(again.norm_at[first]), strict=True)
+                norms = next((float(x), float(y)) for x, y in both if x != y)
     if adapts:  # by noisy numbers of the steps before
         later = (np.cumsum(steps, axis=2) - steps) > 0
         steps, moves = steps & ~later, np.where(later, 0.0, moves)

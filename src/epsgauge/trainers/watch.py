@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ class Watch:
     gradient canary is added there, in place where that can be done. `eg.watching` needs no edit of the loop.
     """
 
+    takes_units = False  # whether max_grad_norm may have a number for each array
     measures = False  # whether it finds the clipping norm itself, and sees parameters that are not trained, too
 
     def __init__(self) -> None:
@@ -43,15 +44,16 @@ class Watch:
         step: Any,
         update: Any = None,
         *,
-        max_grad_norm: float | None = None,
+        max_grad_norm: float | Sequence[float] | None = None,
         divisor: float = 1.0,
         gradients: Sequence[Any] | None = None,
     ) -> Any:
         """See one update, an array or arrays in lists, tuples and dicts, and return the one to use.
 
-        `max_grad_norm` is the clipping norm, which a probe measures unless it is given. `divisor` is what the sum was
-        divided by, where it is a mean. For canaries that are records, `gradients` are those of each of `records` at the
-        same parameters, in the form of the update.
+        `max_grad_norm` is the clipping norm, which a probe measures unless it is given. If the noise differs between
+        arrays, give a probe one number for each, in the form of the update: the standard deviation of its noise over
+        the noise multiplier. `divisor` is what the sum was divided by, where it is a mean. For canaries that are
+        records, `gradients` are those of each of `records` at the same parameters, in the form of the update.
         """
         if update is None:
             return self.of(None)(step)  # a hook of Opacus gets the optimizer
@@ -61,7 +63,8 @@ class Watch:
                 "an audit needs max_grad_norm, the norm to which gradients are clipped, but got none. Call watch(step, "
                 "update, max_grad_norm=...) or eg.watching(watch, max_grad_norm=...)."
             )
-        norm = 1.0 if max_grad_norm is None else positive("max_grad_norm", max_grad_norm)
+        arrays = leaves(update)
+        norm = 1.0 if max_grad_norm is None else self._norm(max_grad_norm, len(arrays))
         positive("divisor", divisor)
         number = checks.one("step", checks.numbers("step", step))
         if number <= self._last:
@@ -71,7 +74,24 @@ class Watch:
             )
         self._last = number
         given = None if gradients is None else [leaves(gradient) for gradient in gradients]
-        return like(update, iter(self._see(leaves(update), float(norm), float(divisor), given)))
+        return like(update, iter(self._see(arrays, norm, float(divisor), given)))
+
+    def _norm(self, given: Any, n_arrays: int) -> Any:
+        """One number, or, for a watch that takes them, a tuple with one for each array."""
+        parts = leaves(given.tolist() if hasattr(given, "tolist") else given)
+        if len(parts) == 1 and not isinstance(given, Mapping | list | tuple):
+            return float(positive("max_grad_norm", parts[0]))
+        if not self.takes_units:
+            raise InvalidInput(
+                f"max_grad_norm must be one number for an adversary who sees updates, but got {len(parts)}. Only a "
+                "probe takes one for each array."
+            )
+        if len(parts) != n_arrays:
+            raise InvalidInput(
+                f"max_grad_norm must be one number, or one for each of the {n_arrays} arrays of the update, but got "
+                f"{len(parts)}."
+            )
+        return tuple(float(positive("max_grad_norm", part)) for part in parts)
 
     def of(
         self,

@@ -169,6 +169,8 @@ class RecordCanaries(Watch):
 class Survey(Watch):
     """Adds up the squares of every coordinate, to find those that the records hardly use."""
 
+    takes_units = True
+
     def begin(self) -> None:
         super().begin()
         self.squares: Floats = np.zeros(1)
