@@ -44,8 +44,8 @@ def sensitivity(
 ) -> Finding:
     """The same step with each of the crafted records in one place: all updates are within 2C of each other.
 
-    At the first step at which a record takes part, and, if `late`, at the last one of a whole training. `quiet` says
-    whether the noise can be turned off without another change.
+    At the first step at which a record takes part, and, if `late`, at the last one of a whole training, and with
+    records of many lengths. `quiet` says whether the noise can be turned off without another change.
     """
     name, at = "sensitivity", seen.first
     if at is None:
@@ -57,7 +57,7 @@ def sensitivity(
     model, target, step = at
     first: Where = (model, int(seen.places[target]), step)
     last = _last(pipeline, records, seen, walk) if late and not seen.adapts else (0, 0, None)
-    rung = first_clipped(pipeline, records, first[1], model, step, walk)
+    rung = first_clipped(pipeline, records, first[1], model, step, walk) if late else None
     (far, which), tried, reach = seen.farthest, 0, 0.0
     who, where, pair = "an ordinary record by another one", first, (records.targets[which], records.instead[which])
     for place, tries in (
