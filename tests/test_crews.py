@@ -103,7 +103,7 @@ def test_many_models_in_a_row_that_are_lost_end_the_run():
 
 def test_the_first_job_survives_a_machine_that_vanishes_and_no_crash():
     assert results.single(Fake({(): (JobLost(vanished=True), 4)}), None) == (0, "done")
-    with pytest.raises(EpsgaugeError, match="died while it read the plan's code and data"):
+    with pytest.raises(EpsgaugeError, match="died while it ran the plan's code"):
         results.single(Fake({(): (JobLost(), 1)}), None)
 
 

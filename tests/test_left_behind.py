@@ -239,7 +239,7 @@ def test_a_worker_that_is_stopped_while_it_waits_for_a_model_is_replaced(tmp_pat
 @linux
 def test_a_worker_that_is_stopped_while_it_reads_the_data_ends_the_run_which_can_be_resumed(tmp_path, temporary):
     planned = plan(data={"use": "several_ways:data", "once_in": str(tmp_path)})
-    with pytest.raises(EpsgaugeError, match="died while it read the plan's code and data: it was killed"):
+    with pytest.raises(EpsgaugeError, match="died while it ran the plan's code: it was killed"):
         run(planned.changed(execution={"timeout": 0.5}), out=tmp_path / "a", workers=2)
     assert (tmp_path / "read").exists()
     assert run(planned, out=tmp_path / "a", workers=2).complete

@@ -68,7 +68,9 @@ def test_one_check_needs_no_other():
 
 def test_names_of_checks_and_codes():
     assert named(["P111", "noise", "Fresh-Noise"]) == ["noise", "fresh noise", "Poisson batches"]
-    with pytest.raises(InvalidInput, match=r"only must name checks \(noise, fresh-noise, .*\) or codes .* got 'nois'"):
+    with pytest.raises(
+        InvalidInput, match=r"only must name checks \(scale, noise, fresh-noise, .*\) or codes .* got 'nois'"
+    ):
         named(["nois"])
 
 

@@ -344,3 +344,21 @@ def test_public_optimizers_beside_one_of_opacus_are_not_seen():
         loop(net, torch.optim.SGD(net[0].parameters(), lr=0.1))
     assert watch.n_steps == 4
     assert watch.norms == {0.8}
+
+
+@pytest.mark.long
+def test_the_white_box_sees_a_loop_that_was_not_edited(tmp_path):
+    """Gradient canaries go through Adam as in an edited loop."""
+    from tiny_runs import played
+
+    plan = eg.Plan(
+        name="unedited",
+        n_models=40,
+        data="torch_loops:data",
+        trainer={"use": "torch_loops:Adam", "noise_multiplier": 0.5, "stated": 1.0},
+        game={"train_size": 300, "control_models": 0},
+        adversary={"preset": "white-box"},
+        audit={"rule": "given", "threshold": 0.0},
+    )
+    scores = eg.audit(played(plan, tmp_path / "run")).judged
+    assert scores.tally.tp + scores.tally.tn > 0.75 * scores.tally.n_samples

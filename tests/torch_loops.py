@@ -63,6 +63,10 @@ class Adam:
             optimizer.step()
         return model
 
+    def losses(self, model, points):
+        with torch.no_grad():
+            return cross_entropy(model(torch.as_tensor(points[0])), torch.as_tensor(points[1]), reduction="none")
+
     # What a bug replaces
 
     def optimizer(self, model):

@@ -116,26 +116,28 @@ def table(n_models: int, names: list[str]) -> Iterator[str]:
 
 def of_probe(job: tuple[str, int]) -> tuple[str, bool, str, float]:
     found = probed(*job)
-    return job[0], bool(found.refuted), ", ".join(finding.name for finding in found.refuted), found.seconds
+    return job[0], bool(found.refuted), ", ".join(f"{f.code} {f.name}" for f in found.refuted), found.seconds
 
 
 def by_probe(names: list[str], n_seeds: int) -> bool:
     """Print what the probe finds of each bug, and how often it refutes a twin; whether all is as it should be."""
     bugs, twins = ([n for n in names if CASES[n].bug is bug and n not in KNOWN_MISSES] for bug in (True, False))
     known = [name for name in names if name in KNOWN_MISSES]
-    jobs = [(name, 0) for name in bugs] + [(name, seed) for name in twins for seed in range(n_seeds)]
-    jobs += [(name, 0) for name in known]
+    jobs = [(name, 0) for name in [*bugs, *known]] + [(name, seed) for name in twins for seed in range(n_seeds)]
+    rows, alarms = [], []
     with ProcessPoolExecutor(WORKERS) as pool:
-        rows = list(pool.map(of_probe, jobs))
-    for name, _, said, seconds in rows[: len(bugs)]:
-        print(f"{name:<42}{seconds:5.1f} s  {said or 'MISSED'}")
-    of_twins, of_known = rows[len(bugs) : len(rows) - len(known)], rows[len(rows) - len(known) :]
-    caught, alarms = sum(refuted for _, refuted, _, _ in rows[: len(bugs)]), [r for r in of_twins if r[1]]
-    for name, _, said, _ in alarms:
-        print(f"FALSE ALARM: {name}: {said}")
-    for name, _, said, _ in of_known:
-        print(f"known miss: {name}: {f'now refuted by {said}' if said else KNOWN_MISSES[name]}")
-    longest = max((seconds for _, _, _, seconds in rows[: len(bugs)]), default=0.0)
+        for name, refuted, said, seconds in pool.map(of_probe, jobs):
+            if name in twins and refuted:
+                alarms.append(name)
+                print(f"FALSE ALARM: {name}: {said}", flush=True)
+            elif name in known:
+                why = f"now refuted by {said}" if refuted else KNOWN_MISSES[name]
+                print(f"known miss: {name}: {why}", flush=True)
+            elif name not in twins:
+                rows.append((refuted, seconds))
+                print(f"{name:<42}{seconds:5.1f} s  {said or 'MISSED'}", flush=True)
+    caught = sum(refuted for refuted, _ in rows)
+    longest = max((seconds for _, seconds in rows), default=0.0)
     print(f"bugs refuted: {caught} of {len(bugs)}, the longest in {longest:.1f} s")
     expected = LEVEL * n_seeds * len(twins)
     print(f"twins refuted: {len(alarms)} of {n_seeds * len(twins)}, where at most {expected:.2g} are expected")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from epsgauge.stats.arrays import Floats
 
 # Steps of the search for the centre. Each gives a lower bound, so that any number is right.
-SEARCH = 2000
+SEARCH = 500
 
 
 def radius(vectors: Sequence[NDArray[np.floating]]) -> float:
@@ -19,12 +19,15 @@ def radius(vectors: Sequence[NDArray[np.floating]]) -> float:
     For weights w of sum 1, the squared radius is at least Σ w |x|² − |Σ w x|² (Yildirim 2008, equation 2); Badoiu and
     Clarkson's steps to the farthest vector find good weights.
     """
-    first = np.asarray(vectors[0], dtype=np.float64)
     if not all(np.isfinite(vector).all() for vector in vectors):
         return float("inf")
-    apart = [np.subtract(vector, first, dtype=np.float64) for vector in vectors]
-    products: Floats = np.array([[float(a @ b) for b in apart] for a in apart])
-    squares, weights, best = np.diag(products), np.full(len(apart), 1 / len(apart)), 0.0
+    n = len(vectors)
+    products: Floats = np.zeros((n, n))
+    for i, x in enumerate(vectors):
+        wide = np.asarray(x, dtype=np.float64)
+        products[i, i:] = products[i:, i] = [float(wide @ y) for y in vectors[i:]]
+    products += products[0, 0] - products[0] - products[:, :1]  # of differences from the first
+    squares, weights, best = np.diag(products), np.full(n, 1 / n), 0.0
     for step in range(1, SEARCH):
         inside = products @ weights
         best = max(best, float(squares @ weights - weights @ inside))

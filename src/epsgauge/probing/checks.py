@@ -70,8 +70,8 @@ class Checks:
         found = [self.pipeline.replay(model, stop=self.stop) for model in range(self.effort.models)]
         if not all(each.n_steps for each in found):
             raise InvalidInput(
-                "a trainer that takes watch must call it at every step, but it was never called. Call "
-                "watch(step, update, max_grad_norm=...), or optimizer.attach_step_hook(watch) with Opacus."
+                "a trainer that takes watch must call it at every step, but it was never called. Train inside "
+                "eg.watching(watch), or call watch(step, update) at every step."
             )
         return found
 

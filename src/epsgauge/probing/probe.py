@@ -85,12 +85,12 @@ def probe(
             "adjacency must be substitute or add-remove, but got label-only: a probe is about whole records. What it "
             "finds for substitute holds for labels too."
         )
-    made = as_trainer(trainer, type(trainer).__name__, losses=False)
+    name = getattr(trainer, "__name__", type(trainer).__name__)
+    made = as_trainer(trainer, name, losses=False)
     if not trains_with(made, "watch"):
         raise InvalidInput(
-            f"a probe needs to see updates, but the training of {type(trainer).__name__} takes no watch. Add the "
-            "argument watch=None; then call optimizer.attach_step_hook(watch) with Opacus, or at every step update = "
-            "watch(step, update, max_grad_norm=...)."
+            f"a probe needs to see updates, but the training of {name} takes no watch. Add the argument watch=None "
+            "and train inside eg.watching(watch), or call update = watch(step, update, ...) at every step."
         )
     names = named(only) if only else IN_A_HURRY if quick else NAMES
     rng = np.random.default_rng(pipeline_seed)

@@ -29,6 +29,8 @@ FEW = 6
 CLEARLY = 2.0
 # Lengths in two steps that differ by more are not rounded.
 SAME = 1e-2
+# Batches whose sizes are compared.
+BATCHES = 4
 # Standard deviations of the number of records in a batch that no batch exceeds.
 DEVIATIONS = 6
 
@@ -69,13 +71,13 @@ def measured(pipeline: Pipeline, records: Records, stop: int) -> Scale:
     reach = [one for one in reach if math.isfinite(one)]
     if not reach or not max(reach):
         return Scale(1.0)
+    counts = _batches(pipeline, usual, stop)
     expected = len(pipeline.members) * float(pipeline.privacy.sample_rate)
     spread = DEVIATIONS * math.sqrt(expected)
-    varies = _by_batch(usual, found)
-    if varies is None or abs(varies[2] - expected) > spread:
+    if len(counts) < 2 or max(counts) < (1 + SAME) * min(counts) or abs(min(counts) - expected) > spread:
         return Scale(max(reach))
-    least, most, size = varies
-    return Scale(max(reach) * min(1.0, size / (expected + spread)), varies=(least, most))
+    in_smallest, least, most = max(reach), min(counts), max(counts)  # at least
+    return Scale(in_smallest * least / (expected + spread), varies=(in_smallest * least / most, in_smallest))
 
 
 def _moves(pipeline: Pipeline, usual: Copied, places: list[int], index: int, stop: int) -> list[Update]:
@@ -91,20 +93,23 @@ def _moves(pipeline: Pipeline, usual: Copied, places: list[int], index: int, sto
     return apart(usual.replay, other)
 
 
-def _by_batch(usual: Copied, found: list[list[Update]]) -> tuple[float, float, float] | None:
-    """How far a record moves an update in the largest and in the smallest batch, and the size of the latter.
-
-    All records together move a mean by the same, whatever the batch, and one of them by its share.
-    """
-    for moves in found:
-        lengths = np.array([length(update) for update in moves])
-        steps = [update for update, far in zip(moves, lengths, strict=True) if far > ROUNDING * lengths.max()]
-        far = np.sort(lengths[lengths > ROUNDING * lengths.max()])
-        if usual.constant and len(far) > 1 and far[-1] > (1 + SAME) * far[0]:
-            lines = [update / length(update) for update in steps]
-            if min(float(lines[0] @ line) for line in lines) > 1 - STRAIGHT:
-                return float(far[0]), float(far[-1]), usual.apart / float(far[-1])
-    return None
+def _batches(pipeline: Pipeline, usual: Copied, stop: int) -> list[float]:
+    """Numbers of records in batches, if an update is divided by it: all of them together move it as far in each batch,
+    and one by its share, in the same direction."""
+    found: list[float] = []
+    line: Update | None = None
+    for place in range(min(PLACES, len(pipeline.members)) if usual.constant else 0):
+        for update in _moves(pipeline, usual, [place], usual.other, stop):
+            far = length(update)
+            if far <= ROUNDING * usual.apart / len(pipeline.members):
+                continue
+            line = update / far if line is None else line
+            if float(line @ update) < (1 - STRAIGHT) * far:
+                return []
+            found.append(usual.apart / far)
+        if len(found) >= BATCHES:
+            break
+    return found
 
 
 def reach_of(findings: Sequence[Finding]) -> float:

@@ -45,7 +45,7 @@ def single(crew: Crew, job: Callable[..., list[T]], *args: Any, waiting: Callabl
         except (BrokenExecutor, JobLost) as error:
             if getattr(error, "vanished", False):
                 continue
-            late: list[str] = list(crew.late().values())
+            late = [] if isinstance(error, JobLost) else list(crew.late().values())
             traces: list[str] = getattr(crew, "crashes", list)()
             raise EpsgaugeError(f"{DIED}: {late[-1] if late else why_died(error, traces)}") from error
         crew.sources.check()
