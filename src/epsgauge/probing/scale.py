@@ -52,7 +52,8 @@ def measured(pipeline: Pipeline, records: Records, stop: int) -> Scale:
     """
     pipeline.scale[:] = [1.0]
     usual = copied(pipeline, records, 0, stop=stop)
-    if any(length(update) for update in _moves(pipeline, usual, [], usual.ordinary, stop)):
+    again = usual.again(pipeline, [], usual.ordinary, 0, stop)
+    if again is not None and (not again.drew_like(usual.replay) or again.digests != usual.replay.digests):
         raise InvalidInput(
             f"{UNSTATED} two trainings with one seed differ. Derive every generator from it, or {STATE}."
         )
@@ -85,7 +86,7 @@ def _moves(pipeline: Pipeline, usual: Copied, places: list[int], index: int, sto
     other = usual.again(pipeline, places, index, 0, stop)
     if other is None:
         return []
-    if any(a != b for a, b in zip(usual.replay.states, other.states, strict=False)):
+    if not other.drew_like(usual.replay):
         raise InvalidInput(
             f"{UNSTATED} other random numbers are drawn when a record is replaced. Give noise, batches and layers "
             f"generators of their own, or {STATE}."
