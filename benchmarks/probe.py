@@ -2,7 +2,7 @@
 
     python benchmarks/probe.py [--against CHECKOUT]
 
-With --against, the same probes run in turn on another checkout of the project, and ratios are printed. It judges nothing.
+With --against, the same probes run in turn on another checkout, and ratios are printed. It judges nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def probed(case: str):
 def measured(case: str, checkout: Path) -> tuple[float, float, str]:
     """Seconds of CPU, GB at most, and the probe's line of a process of its own."""
     path = os.pathsep.join([str(checkout / "src"), str(HERE)])
-    one = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     words = [sys.executable, "-W", "ignore", str(HERE / "probe.py"), "--case", case]
     done = subprocess.run(words, env={**os.environ, **one, "PYTHONPATH": path}, capture_output=True, encoding="utf-8")
     if done.returncode:
