@@ -1,0 +1,265 @@
+"""The process in which a script runs up to its private training, and from which its trainings are forked.
+
+`python -m epsgauge.scripts.stage PIPE` reads its order from standard input and writes messages, a line of JSON each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.mechanisms.privacy import DPSGD
+from epsgauge.numbers import duration, json_ready
+from epsgauge.probing.checks import IN_A_HURRY, NAMES, named
+from epsgauge.probing.contents import contents
+from epsgauge.probing.probe import probe
+from epsgauge.probing.recorder import Enough, Recorder
+from epsgauge.probing.result import Probe
+from epsgauge.scripts.command import Command
+from epsgauge.scripts.fork import Answer, Child, fork
+from epsgauge.stats.arrays import Floats
+from epsgauge.trainers.watch import Watch
+
+# A script computes constants from the number of records before its training begins, which is not done again.
+NOT_FOR_SCRIPTS = ("left out", "empty batches")
+
+
+class Go(BaseException):
+    """In a child: leave the probe, and go on with the script."""
+
+
+class Following(Watch):
+    """Counts the steps of a training and changes nothing."""
+
+    def _see(self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Any) -> list[Any]:
+        self.n_steps += 1
+        return arrays
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a child is to do: train on these records with this seed, and show the watch each step."""
+
+    watch: Watch
+    data: Any = None  # None: those of the script
+    seed: int | None = None  # None: what the script has seeded
+    quiet: bool = False  # without noise
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the command line asks of a stage."""
+
+    target: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    delta: float | None = None
+    adjacency: Any = "add-remove"
+    only: tuple[str, ...] = ()
+    quick: bool = False
+    seed: int = 0
+    seconds: float = 600.0  # of one training
+
+
+@dataclass(eq=False)
+class Stage:
+    """One script, before its training in this process, and in its training in each child."""
+
+    order: Order
+    pipe: int  # for messages
+    task: tuple[Child, Training] | None = None  # of a child
+    model: Any = None
+    accountant: Any = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.command.name
+
+    @property
+    def command(self) -> Command:
+        return Command(self.order.target, self.order.arguments, self.order.module)
+
+    def run(self) -> NoReturn:
+        """The script from its first line."""
+        error: str | None = None
+        try:
+            self.command.run()
+        except SystemExit as left:
+            error = f"{self.name} ended with {left.code}" if left.code not in (None, 0) else None
+        except EpsgaugeError as wrong:
+            self.end(str(wrong))
+        except BaseException as wrong:
+            error = f"{self.name} failed with {type(wrong).__name__}: {wrong}".rstrip(".") + f"{_line(wrong)}."
+        self.end(error)
+
+    def end(self, error: str | None) -> NoReturn:
+        """The script is at its end."""
+        if self.task is not None:
+            if error is None and not self.task[1].watch.n_steps:
+                error = f"{self.name} ends before it has made a step."
+            self.leave(error=error)
+        if error is None:
+            error = (
+                f"{self.name} makes no private training: it never called PrivacyEngine.make_private of Opacus. For "
+                "another loop write a plan: epsgauge init."
+            )
+        self.say({"error": error})
+        os._exit(0)
+
+    def say(self, message: dict[str, Any]) -> None:
+        with suppress(OSError):
+            os.write(self.pipe, (json.dumps(json_ready(message), allow_nan=False) + "\n").encode())
+
+    def leave(self, *, error: str | None = None, enough: bool = False) -> NoReturn:
+        """End this child."""
+        child, training = self._task()
+        watch = training.watch
+        state = watch.state() if isinstance(watch, Recorder) else {"n_steps": watch.n_steps}
+        model = None if enough or error is not None or self.model is None else contents(self.model)
+        history = [] if self.accountant is None else [tuple(entry) for entry in self.accountant.history]
+        child.send(Answer(state, model, {**self.facts, "history": history}, error))
+
+    def replay(self, training: Training) -> Answer:
+        """A training in a child, which never comes back from here: it goes on with the script."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        answer = fork(self.order.seconds)
+        if isinstance(answer, Child):
+            self.task = answer, training
+            raise Go
+        if answer.error is not None:
+            raise InvalidInput(answer.error)
+        return answer
+
+    def _task(self) -> tuple[Child, Training]:
+        if self.task is None:
+            raise RuntimeError("only a child has a task")
+        return self.task
+
+    def hold(self, data: Any, make: Callable[[Training], Any]) -> Any:
+        """At the private training: probe it here, and in a child go on with what `make` gives."""
+        if self.task is None:
+            try:
+                self._probe(data)
+            except Go:
+                pass
+            except EpsgaugeError as error:
+                self.say({"error": str(error)})
+                os._exit(0)
+        elif self.model is not None:
+            self.leave(error=f"{self.name} makes two private trainings. Probe a script with one of them.")
+        return make(self._task()[1])
+
+    def _probe(self, data: Any) -> None:
+        if not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+            raise InvalidInput(
+                f"the records of {self.name} must be indexed, but its data set is {_a(type(data).__name__)} without "
+                "__getitem__ and __len__. Give the loader a map-style data set."
+            )
+        self.say({"progress": ["the whole training", 0]})
+        order, start = self.order, time.perf_counter()
+        facts = self.replay(Training(Following())).facts
+        seconds = time.perf_counter() - start
+        privacy, claim = accounted(facts, self.name), facts.get("spent")
+        delta = next((d for d in (order.delta, facts.get("delta")) if d is not None), 1e-5)
+        names = named(order.only) if order.only else list(IN_A_HURRY if order.quick else NAMES)
+        found = probe(
+            Script(self, privacy),
+            data,
+            delta=delta,
+            adjacency=order.adjacency,
+            claimed_eps=claim if order.adjacency == "add-remove" and facts.get("delta") == delta else None,
+            seed=order.seed,
+            only=[name for name in names if name not in NOT_FOR_SCRIPTS],
+            quick=order.quick,
+            progress=lambda name, count: self.say({"progress": [name, count]}),
+        )
+        notes = [f"{self.name} trains on {len(data):,} records, in {duration(seconds)}."]
+        if claim is not None:
+            notes.append(_said(self.name, claim, float(facts["delta"]), found))
+        self.say({"probe": replace(found, notes=tuple(notes), seconds=time.perf_counter() - start).to_json()})
+        os._exit(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Script:
+    """The script's training, as a trainer."""
+
+    stage: Stage
+    accounted: DPSGD
+    quiet: bool = False
+
+    def __deepcopy__(self, memo: Any) -> Script:
+        return self
+
+    def train(self, data: Any, *, seed: int, watch: Recorder) -> Any:
+        answer = self.stage.replay(Training(watch, data, seed, self.quiet))
+        watch.restore(answer.watch)
+        if answer.model is None:
+            raise Enough
+        return answer.model
+
+    def losses(self, model: Any, points: Any) -> Floats:
+        return np.zeros(len(points))  # what the model holds is compared
+
+    def without_noise(self) -> Script:
+        return replace(self, quiet=True)
+
+    def privacy(self, n: int) -> DPSGD:
+        return self.accounted
+
+
+def accounted(facts: dict[str, Any], name: str) -> DPSGD:
+    """What the accountant of the script counted: with several noise multipliers, the least."""
+    history = [(float(sigma), float(rate), int(steps)) for sigma, rate, steps in facts.get("history", [])]
+    if not history:
+        raise InvalidInput(f"{name} makes no step that its accountant counts, so there is nothing to hold it to.")
+    sigmas, rates, steps = zip(*history, strict=True)
+    return DPSGD(sample_rate=max(rates), noise_multiplier=min(sigmas), steps=sum(steps))
+
+
+def _said(name: str, claim: float, delta: float, found: Probe) -> str:
+    """What the script prints, and what it would be for other neighbours."""
+    other = {found.adjacency: found.accounted_eps, found.other_adjacency: found.other_eps}.get("substitute")
+    text = f"{name} computes ε = {claim:.3g} at δ = {delta:g}. That is for adding or removing a record"
+    return f"{text}." if other is None else f"{text}; replacing one costs {other:.3g}."
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def _line(error: BaseException) -> str:
+    """Where in the script, if it is known."""
+    trace, where = error.__traceback__, ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not any(part in file for part in ("runpy", "epsgauge", "site-packages", "importlib", os.__file__[:-5])):
+            where = f", in line {trace.tb_lineno} of {os.path.basename(file)}"
+        trace = trace.tb_next
+    return where
+
+
+def main() -> None:
+    pipe = int(sys.argv[1])
+    given = json.loads(sys.stdin.readline())
+    order = Order(**{**given, "arguments": tuple(given["arguments"]), "only": tuple(given["only"])})
+    stage = Stage(order, pipe)
+    from epsgauge.scripts.opacus_training import install
+
+    install(stage)
+    stage.run()
+
+
+if __name__ == "__main__":
+    main()
