@@ -24,7 +24,7 @@ class WithScript(TyperCommand):
         if first is not None:
             module = args[first] == "-m"
             ctx.meta[SCRIPT] = (module, args[first + module : first + module + 1], args[first + module + 1 :])
-            args = [*args[:first], *(ctx.meta[SCRIPT][1] or ["-m"])]
+            args = [*args[:first], *(ctx.meta[SCRIPT][1] or ["module"])]
         return list(super().parse_args(ctx, args))
 
 

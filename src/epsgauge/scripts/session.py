@@ -66,4 +66,12 @@ def _staged(order: Order, progress: Callable[[str, int], None], folder: Path) ->
         stage.kill()
         stage.wait()
     name = Command(order.target, order.arguments, order.module).name
-    raise EpsgaugeError(f"the process that ran {name} died: it was killed, crashed or ran out of memory.")
+    raise EpsgaugeError(
+        f"the process that ran {name} died: it was killed, crashed or ran out of memory.{_last_line(folder)}"
+    )
+
+
+def _last_line(folder: Path) -> str:
+    lines = (folder / "output").read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f" It said last: {last}" if last else ""

@@ -161,11 +161,7 @@ class Stage:
         return make(self._task()[1])
 
     def _probe(self, data: Any) -> None:
-        if not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
-            raise InvalidInput(
-                f"the records of {self.name} must be indexed, but its data set is {_a(type(data).__name__)} without "
-                "__getitem__ and __len__. Give the loader a map-style data set."
-            )
+        _check_indexed(data, self.name)
         self.say({"progress": ["the whole training", 0]})
         order, start = self.order, time.perf_counter()
         facts = self.replay(Training(Following())).facts
@@ -233,6 +229,16 @@ def _said(name: str, claim: float, delta: float, found: Probe) -> str:
     other = {found.adjacency: found.accounted_eps, found.other_adjacency: found.other_eps}.get("substitute")
     text = f"{name} computes ε = {claim:.3g} at δ = {delta:g}. That is for adding or removing a record"
     return f"{text}." if other is None else f"{text}; replacing one costs {other:.3g}."
+
+
+def _check_indexed(data: Any, name: str) -> None:
+    try:
+        data[0], len(data)
+    except Exception:
+        raise InvalidInput(
+            f"the records of {name} must be indexed, but its data set is {_a(type(data).__name__)}, whose records are "
+            "not. Give the loader a map-style data set, with __getitem__ and __len__."
+        ) from None
 
 
 def _a(noun: str) -> str:
