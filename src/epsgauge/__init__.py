@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from epsgauge.stats.posterior import Posterior, estimate, estimate_delta, estimate_mu
     from epsgauge.stats.sizing import largest_eps, sample_size
     from epsgauge.stats.tally import Tally
+    from epsgauge.trainers.watching import watching
 
 __version__ = "0.1.0"
 
@@ -89,6 +90,7 @@ _HOME = {
     "run": "epsgauge.runner.run",
     "sample_size": "epsgauge.stats.sizing",
     "verify": "epsgauge.runner.verify",
+    "watching": "epsgauge.trainers.watching",
 }
 
 __all__ = [
@@ -138,6 +140,7 @@ __all__ = [
     "run",
     "sample_size",
     "verify",
+    "watching",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,9 @@ from epsgauge.probing.noise import Drawn, drawn, noise
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
 from epsgauge.probing.sampling import Rates, batches, rate_of_half, sampling_rate, steps_needed
-from epsgauge.probing.sensitivity import sensitivity
+from epsgauge.probing.scale import NAME as SCALE
+from epsgauge.probing.scale import SEEN_BY, Scale, is_off, measured, reach_of, scale_of, without_scale
+from epsgauge.probing.sensitivity import adding, sensitivity
 from epsgauge.probing.taking_part import TakingPart, taking_part
 from epsgauge.probing.whole import bypass, left_out, scripted, steps
 from epsgauge.stats.arrays import Floats
@@ -48,7 +50,12 @@ class Checks:
     def __init__(self, pipeline: Pipeline, records: Records, delta: float, effort: Effort) -> None:
         self.pipeline, self.records, self.delta, self.effort = pipeline, records, delta, effort
         self.stop = min(steps_needed(pipeline.privacy.sample_rate), effort.steps)
-        pipeline.replay(stop=1)  # imports on the way may draw numbers
+        first = pipeline.replay(stop=1)  # imports on the way may draw numbers
+        stated = max(first.norms, default=1.0) / max(first.divisors, default=1.0)
+        self.scale = Scale(stated, stated=stated)
+        if first.n_steps and not first.stated:
+            self.scale = measured(pipeline, records, self.stop)
+            pipeline.scale[:] = [self.scale.unit]
 
     # Observations
 
@@ -83,6 +90,11 @@ class Checks:
     def drawn(self) -> Drawn | None:
         return drawn(self.pipeline, self.alike, seeded=self.seeded, seeds=self.effort.noises)
 
+    @property
+    def quiet(self) -> bool:
+        """Whether the noise can be turned off without another change."""
+        return self.drawn is not None and not self.drawn.mixed
+
     @cached_property
     def there(self) -> float:
         return there_is(self.pipeline, self.drawn, enough=self.noise.result != "refuted")
@@ -115,6 +127,8 @@ class Checks:
         return rate_of_half(self.pipeline, self.records, self.alike[0], self.stop)
 
     def applies(self, name: str) -> bool:
+        if name == SCALE:
+            return False
         if name == "empty batches":
             return can_be_empty(self.pipeline)
         return name != "left out" or self.pipeline.adjacency == "add-remove"
@@ -124,6 +138,33 @@ class Checks:
         if name in (*BY_RECORDS, *BY_SEED) and not self.seeded:
             return UNSEEDED
         return SHIFTED if name in BY_RECORDS and self.seen.shifted else ""
+
+    def correct_scale(self) -> bool:
+        """Divide what was observed by the farthest that a record moved an update, if the scale is off by that."""
+        if self.untestable(SEEN_BY[0]):
+            return False
+        reach = reach_of([self.sensitivity, self.one_record])
+        if self.scale.stated is None and self.pipeline.adjacency == "substitute":
+            reach = max(reach, adding(self.pipeline, self.records, quiet=self.quiet).far)
+        off = is_off(self.scale, reach, self.noise, self.pipeline.privacy.noise_multiplier)
+        if off or self.scale.stated is None:
+            self.sensitivity, self.one_record = (
+                without_scale(self.scale, f) for f in (self.sensitivity, self.one_record)
+            )
+        if not off:
+            return False
+        self.scale = replace(self.scale, unit=self.scale.unit * reach)
+        self.pipeline.scale[:] = [self.scale.unit]
+        own = vars(self)  # what was not observed yet will be in the new unit
+        for name in {"base", "alike", "late"} & set(own):
+            own[name] = [each.over(reach) for each in own[name]]
+        self.seen = replace(self.seen, farthest=self.seen.farthest / reach)
+        self.drawn = None if self.drawn is None else replace(self.drawn, vectors=self.drawn.vectors / reach)
+        if "sums" in own:
+            self.sums = {what: lengths / reach for what, lengths in self.sums.items()}
+        for name in ("there", "rates", "noise", "fresh_noise", "independence", "clips", "poisson_batches"):
+            own.pop(name, None)
+        return True
 
     # Findings
 
@@ -141,9 +182,8 @@ class Checks:
 
     @cached_property
     def sensitivity(self) -> Finding:
-        quiet = self.drawn is not None and not self.drawn.mixed
         late = bool(self.effort.late)
-        return sensitivity(self.pipeline, self.records, self.seen, self.walk, quiet=quiet, late=late)
+        return sensitivity(self.pipeline, self.records, self.seen, self.walk, quiet=self.quiet, late=late)
 
     @cached_property
     def clips(self) -> Clips:
@@ -159,7 +199,8 @@ class Checks:
     def one_record(self) -> Finding:
         if self.sampling_rate.result != "consistent":
             return not_tested("one record", COPIES_UNKNOWN)
-        return one_record(self.pipeline, self.sums)
+        moved = self.sensitivity.measured if self.sensitivity.result == "consistent" else None
+        return one_record(self.pipeline, self.sums, moved)
 
     @cached_property
     def sampling_rate(self) -> Finding:
@@ -168,7 +209,8 @@ class Checks:
     @cached_property
     def poisson_batches(self) -> Finding:
         each = self.clips.counts and "refuted" not in (self.sensitivity.result, self.one_record.result)
-        return batches(self.pipeline, self.seen, next(iter(self.sums.values()), None) if each else None)
+        copies = self.alike[0].sizes if self.alike[0].straight else None
+        return batches(self.pipeline, self.seen, next(iter(self.sums.values()), copies) if each else None)
 
     @cached_property
     def empty_batches(self) -> Finding:
@@ -190,9 +232,9 @@ class Checks:
 # What is seen by replacing records, and by trainings with one seed.
 BY_RECORDS = ("sensitivity", "clipping", "one record", "sampling rate", "Poisson batches", "empty batches")
 BY_SEED = ("steps", "bypass", "left out")
-NAMES = ("noise", "fresh noise", "independence", *BY_RECORDS, *BY_SEED)
+NAMES = (SCALE, "noise", "fresh noise", "independence", *BY_RECORDS, *BY_SEED)
 # Without a training that is followed to its end, and without many steps.
-IN_A_HURRY = ("noise", "fresh noise", "independence", "sensitivity", "clipping")
+IN_A_HURRY = (SCALE, "noise", "fresh noise", "independence", "sensitivity", "clipping")
 
 
 def named(only: Sequence[str]) -> list[str]:
@@ -209,7 +251,20 @@ def named(only: Sequence[str]) -> list[str]:
 
 
 def findings(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) -> list[Finding]:
-    """One for each check that applies to the training."""
+    """One for each check that applies to the training, and what one record moves an update by, if that is not clear."""
+    if checks.scale.stated is None:
+        doing(SCALE)
+        checks.correct_scale()
+    found = _made(checks, names, doing)
+    if checks.scale.stated is not None and {SCALE, SEEN_BY[0]} & set(names) and checks.correct_scale():
+        found = _made(checks, names, doing)
+    if not checks.pipeline.scale and list(names) != [SCALE]:
+        return found
+    reach = 1.0 if checks.pipeline.scale else reach_of([checks.sensitivity, checks.one_record])
+    return [scale_of(checks.pipeline, checks.scale, reach, checks.noise), *found]
+
+
+def _made(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) -> list[Finding]:
     found = []
     for name in filter(checks.applies, names):
         doing(name)

@@ -36,6 +36,7 @@ class Moved:
     every: float
     outweighs: bool  # one by more than its share
     adds: bool  # all of them by as much as each, so many times
+    varies: bool = False  # one by less in some batches than in others, where it adds to the others
 
 
 def clipping(pipeline: Pipeline, records: Records, seen: TakingPart, alike: list[Copied], stop: int) -> Clips:
@@ -58,6 +59,9 @@ def clipping(pipeline: Pipeline, records: Records, seen: TakingPart, alike: list
     found = _farthest(pipeline, records, indices, alike, size, stop)
     if constant and found is None:
         return Clips(not_tested(NAME, "No record that was replaced took part in enough steps."), counts=False)
+    if constant and found is not None and found.varies:
+        text = "An update is divided by the number of records in its batch."
+        return Clips(consistent(NAME, text, rests), counts=False)
     if found is None or found.adds or not (constant or found.outweighs):
         text = "An update grows with the number of records in its batch."
         return Clips(consistent(NAME, text, rests), counts=True)
@@ -101,7 +105,8 @@ def _farthest(
             along = float(steps[0] @ every[0]) / max(length(steps[0]) * length(every[0]), ROUNDING)
             outweighs = one * size > 2 * far
             if along > 1 - STRAIGHT and not outweighs:
-                return Moved(records.named(index), one, far, outweighs, adds=True)
+                varies = max(map(length, steps)) > (1 + STRAIGHT) * one
+                return Moved(records.named(index), one, far, outweighs, adds=True, varies=varies)
             if best is None or (outweighs, one) > (best.outweighs, best.one):
                 best = Moved(records.named(index), one, far, outweighs, adds=False)
             break

@@ -46,5 +46,6 @@ _RULES = (
     Rule("P119", "left out", "medium", "Updates are divided by the number of records"),
     Rule("P120", "left out", "medium", "The sampling rate comes from the number of records"),
     Rule("P121", "sensitivity", "critical", "Outputs of neighbours are farther apart than stated"),
+    Rule("P140", "scale", "medium", "The stated clipping norm or divisor is wrong"),
 )
 RULES: dict[str, Rule] = {rule.code: rule for rule in _RULES}

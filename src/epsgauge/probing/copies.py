@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,15 +47,23 @@ class Copied:
         """Whether all batches with records move an update by the same."""
         return self.straight and float(np.ptp(self.sizes[self.sizes != 0])) <= ROUNDING * self.apart
 
+    def over(self, unit: float) -> Copied:
+        """The same in a unit that is so many times as large."""
+        return replace(self, replay=self.replay.over(unit), sizes=self.sizes / unit, apart=self.apart / unit)
+
     def noise_between(self, i: int, j: int) -> Floats:
         """Of two of its steps, so weighted that copies cancel: numbers of N(0, σ²), or further from 0 than such."""
         return without_copies(self.replay.updates[i], self.sizes[i], self.replay.updates[j], self.sizes[j])
 
     def apart_from(self, pipeline: Pipeline, places: Iterable[int], index: int, seed: int, stop: int) -> list[Update]:
         """What it changes in each update to have another record in these places: noise cancels."""
+        other = self.again(pipeline, places, index, seed, stop)
+        return [] if other is None else apart(self.replay, other)
+
+    def again(self, pipeline: Pipeline, places: Iterable[int], index: int, seed: int, stop: int) -> Replay | None:
+        """The training with another record in these places."""
         put = dict.fromkeys(range(len(pipeline.members)), self.ordinary) | dict.fromkeys(places, index)
-        other = pipeline.replayed(seed, put=put, stop=stop)
-        return [] if other is None else _apart(self.replay, other)
+        return pipeline.replayed(seed, put=put, stop=stop)
 
 
 def without_copies(x: NDArray[Any], x_size: float, y: NDArray[Any], y_size: float) -> Floats:
@@ -75,7 +83,7 @@ def copied(pipeline: Pipeline, records: Records, seed: int, **how: Any) -> Copie
     for index in long_ones(records):
         other = pipeline.replayed(seed, put=dict.fromkeys(everywhere, index), **how)
         if other is not None and other.kept == found.kept:
-            sizes, straight = _sizes(_apart(found, other))
+            sizes, straight = _sizes(apart(found, other))
             if np.isfinite(sizes).all() and sizes.any():
                 sizes = sizes if straight else np.ones_like(sizes)
                 return Copied(found, ordinary, index, sizes, straight, float(sizes.max()))
@@ -87,19 +95,19 @@ def long_ones(records: Records) -> list[int]:
     return [records.crafted[name] for name in dict.fromkeys(names)][:TRIED]
 
 
-def _sizes(apart: list[Update]) -> tuple[Floats, bool]:
+def _sizes(moves: list[Update]) -> tuple[Floats, bool]:
     """How long differences are along the line of the longest, and whether all are on it."""
-    lengths = np.array([length(update) for update in apart])
+    lengths = np.array([length(update) for update in moves])
     farthest = int(np.argmax(lengths))
     if not 0 < lengths[farthest] < np.inf:
         return np.zeros(len(lengths)), False
-    line = apart[farthest].astype(np.float64) / lengths[farthest]
-    sizes = np.array([float(update @ line) for update in apart])
+    line = moves[farthest].astype(np.float64) / lengths[farthest]
+    sizes = np.array([float(update @ line) for update in moves])
     off = np.sqrt(np.maximum(lengths**2 - sizes**2, 0.0))
     return sizes, len(line) > 1 and bool((off <= STRAIGHT * lengths[farthest]).all())
 
 
-def _apart(found: Replay, other: Replay) -> list[Update]:
+def apart(found: Replay, other: Replay) -> list[Update]:
     """Of two trainings with one seed."""
     return [b - a for a, b in zip(found.updates, other.updates, strict=False)]
 
@@ -120,9 +128,19 @@ def copies(pipeline: Pipeline, records: Records, stop: int) -> dict[str, Floats]
     return out
 
 
-def one_record(pipeline: Pipeline, sums: dict[str, Floats]) -> Finding:
-    """A clipped gradient is no longer than C: all sums together have at most so many terms, but for a small chance."""
+def one_record(pipeline: Pipeline, sums: dict[str, Floats], moved: float | None = None) -> Finding:
+    """A clipped gradient is no longer than C: all sums together have at most so many terms, but for a small chance.
+
+    Without a switch for the noise, there is what one record `moved` an update by at least.
+    """
     name, q, n = "one record", float(pipeline.privacy.sample_rate), len(pipeline.members)
+    if not sums and moved:
+        text = f"Of the crafted records, one has a clipped gradient of at least {moved:.5g} clipping norms"
+        rests = "All crafted records in one place: no update is nearer to all of theirs."
+        if moved > 1 + ROUNDING:
+            return refuted("P109", f"{text}; 1 is allowed.", rests, measured=moved, allowed=1.0)
+        text = text.replace(f"{moved:.5g}", f"{moved:.3g}")
+        return consistent(name, f"{text}, of 1 allowed.", rests, measured=moved, allowed=1.0)
     if not sums:
         return not_tested(name, "A training without noise on copies of one record was not possible.")
     lengths = {}
@@ -137,4 +155,4 @@ def one_record(pipeline: Pipeline, sums: dict[str, Floats]) -> Finding:
     if length > 1 + ROUNDING:
         two = {"measured": length, "allowed": 1.0}
         return refuted("P109", f"{text}; 1 is allowed.", rests, exact=False, where=f"record {longest}", **two)
-    return consistent(name, f"{text}, of 1 allowed.", rests, exact=False)
+    return consistent(name, f"{text}, of 1 allowed.", rests, exact=False, measured=length, allowed=1.0)

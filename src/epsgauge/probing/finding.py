@@ -55,8 +55,8 @@ def refuted(code: str, sentence: str, rests_on: str, **more: Any) -> Finding:
     return Finding(RULES[code].finding, "refuted", sentence, rests_on, code=code, **more)
 
 
-def consistent(name: str, sentence: str, rests_on: str, *, exact: bool = True) -> Finding:
-    return Finding(name, "consistent", sentence, rests_on, exact)
+def consistent(name: str, sentence: str, rests_on: str, *, exact: bool = True, **more: Any) -> Finding:
+    return Finding(name, "consistent", sentence, rests_on, exact, **more)
 
 
 def not_tested(name: str, why: str) -> Finding:

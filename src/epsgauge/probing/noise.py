@@ -118,4 +118,5 @@ def noise(pipeline: Pipeline, found: Drawn | None) -> Finding:
         two = {"measured": bound, "allowed": accounted}
         text = f"{text}; {stated} is accounted.{hint}"
         return refuted("P101", text, rests, exact=False, noise=bound, where=where, **two)
-    return consistent(name, f"{text}; {accounted:.3g} is accounted.", rests, exact=False)
+    two = {"measured": bound, "allowed": accounted}
+    return consistent(name, f"{text}; {accounted:.3g} is accounted.", rests, exact=False, **two)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,12 @@ class Replay:
     model: dict[str, bytes] | None
     states: list[bytes]  # of the global generators at every step
     unit: float  # relative rounding of an update's numbers
+    stated: bool = True  # whether the training states a clipping norm
     fleeting: frozenset[str] = frozenset()  # parts of the model that differ whatever the data
+
+    def over(self, unit: float) -> Replay:
+        """The same with updates in a unit that is so many times as large."""
+        return replace(self, updates=[(update / unit).astype(np.float32) for update in self.updates])
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +63,7 @@ class Pipeline:
     seed: int
     told: Callable[[int], None] = lambda count: None  # how many replays there were, after each
     count: list[int] = field(default_factory=lambda: [0])  # of replays
+    scale: list[float] = field(default_factory=list)  # how far a record moves an update; empty if it is as stated
     names: list[str] = field(default_factory=list)  # of the arrays of an update
     shapes: list[tuple[int, ...]] = field(default_factory=list)
 
@@ -90,7 +96,8 @@ class Pipeline:
             members = np.delete(members, leave_out)
         members = members[:only]
         trainer = _apart(self.quiet if quiet and self.quiet is not None else self.trainer)
-        watch = Recorder(walk=walk, stop=stop, keep=keep, names=self.names)
+        scale = next(iter(self.scale), None)
+        watch = Recorder(walk=walk, stop=stop, keep=keep, names=self.names, scale=scale)
         self.count[0] += 1
         with users_code("the trainer"), knowing_start(), calibrated_once():
             model = self._trained(trainer, members, seed, watch)
@@ -109,6 +116,7 @@ class Pipeline:
             model=model,
             states=watch.states,
             unit=watch.unit,
+            stated=watch.stated,
         )
 
     def _trained(

@@ -85,7 +85,7 @@ def probe(
             "adjacency must be substitute or add-remove, but got label-only: a probe is about whole records. What it "
             "finds for substitute holds for labels too."
         )
-    made = as_trainer(trainer, type(trainer).__name__)
+    made = as_trainer(trainer, type(trainer).__name__, losses=False)
     if not trains_with(made, "watch"):
         raise InvalidInput(
             f"a probe needs to see updates, but the training of {type(trainer).__name__} takes no watch. Add the "

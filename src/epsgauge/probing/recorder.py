@@ -38,12 +38,21 @@ class Recorder(Watch):
     `walk` is the size of the script's numbers, the same whatever the data are; with 0 the model stands still, so that
     all steps are made at the same parameters. After `stop` steps the training ends. Of the steps `keep`, or of the
     first ones, the whole update is kept, of others a digest. `names` becomes those of the arrays, if it is empty.
+    `scale` replaces the stated clipping norm and divisor.
     """
 
+    measures = True
+
     def __init__(
-        self, *, walk: float, stop: int | None, keep: Sequence[int] | None, names: list[str] | None = None
+        self,
+        *,
+        walk: float,
+        stop: int | None,
+        keep: Sequence[int] | None,
+        names: list[str] | None = None,
+        scale: float | None = None,
     ) -> None:
-        self._walk, self._stop = walk, stop
+        self._walk, self._stop, self._scale = walk, stop, scale
         self._names, self._unnamed = [] if names is None else names, names == []
         self._keep = None if keep is None else frozenset(int(step) for step in keep)
         super().__init__()
@@ -68,6 +77,8 @@ class Recorder(Watch):
         self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
     ) -> list[Any]:
         self._last = -np.inf  # a second training in place of one is counted, too
+        if self._scale is not None:
+            max_grad_norm, divisor = self._scale, 1.0
         flat = np.concatenate([numpy_of(each).ravel() for each in arrays])
         self.digests.append(hashlib.blake2b(flat.tobytes(), digest_size=16).digest())
         wanted = self._keep is None or self.n_steps in self._keep
@@ -112,6 +123,9 @@ class Recorder(Watch):
             return np.zeros(size)
         script = _script if size <= SMALL else _script.__wrapped__
         return script(self.n_steps, self._walk, size)
+
+    def round_off(self, relative: float) -> None:
+        self.unit = max(self.unit, relative)
 
     def _found(self) -> dict[str, Floats]:
         return {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsgauge.numbers import told_apart
+from epsgauge.probing.ball import radius
 from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
@@ -49,7 +50,7 @@ def sensitivity(
     model, target, step = at
     first: Where = (model, int(seen.places[target]), step)
     last = _last(pipeline, records, seen, walk) if late else (0, 0, None)
-    far, who, tried, where = seen.farthest, "an ordinary record by another one", 0, first
+    far, who, tried, where, reach = seen.farthest, "an ordinary record by another one", 0, first, 0.0
     for place, names in ((first, list(records.crafted)), (last, LATE)):
         updates = _updates(pipeline, {n: records.crafted[n] for n in names if n in records.crafted}, place, walk)
         tried += len(updates)
@@ -58,6 +59,9 @@ def sensitivity(
         if spoilt:
             text = f"Record {spoilt[0]} makes an update NaN or infinite, which clipping would not."
             return refuted("P106", text, rests, noise=0.0, where=f"record {spoilt[0]}")
+        if updates:
+            size = max(float(np.linalg.norm(update)) for update in updates.values())
+            reach = max(reach, radius(list(updates.values())) - seen.unit * size)
         for (a, x), (b, y) in itertools.combinations(updates.items(), 2):
             moved = moved_by(x, y, seen.unit)
             if moved > far:
@@ -78,7 +82,8 @@ def sensitivity(
             two = {"measured": added.far, "allowed": allowed}
             return refuted("P105", text, rests, reach=reach, where="the last record, step 1", **two)
     spoils = _with_nan(pipeline, records, first, walk)
-    return consistent(name, text + spoils, rests)
+    farthest = max(far / ALLOWED["replacing"], added.far, reach)
+    return consistent(name, text + spoils, rests, measured=farthest, allowed=1.0)
 
 
 def _at(who: str, where: Where) -> str:

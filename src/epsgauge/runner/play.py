@@ -105,9 +105,9 @@ def _same(held: Plan, plan: Plan) -> bool:
     return objects and held.folder == plan.folder and held.fingerprinted() == plan.fingerprinted()
 
 
-def trainer_of(plan: Plan) -> Trainer | Observer:
+def trainer_of(plan: Plan, *, losses: bool = True) -> Trainer | Observer:
     """The trainer, without its noise where the plan is a control. The code of the user's own must be found already."""
-    trainer = as_trainer(plan.trainer.build(), plan.trainer.use)
+    trainer = as_trainer(plan.trainer.build(), plan.trainer.use, losses=losses)
     trainer = with_known_start(trainer) if plan.start == "known" else trainer
     return without_noise(trainer, plan.trainer.use) if plan.control else trainer
 

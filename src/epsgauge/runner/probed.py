@@ -70,7 +70,7 @@ def _probed(
     audit, timeout = plan.audit, plan.execution.timeout
     find_code(plan)
     with beside(plan.folder), within(None if timeout is None else TRAININGS * timeout, [0]):
-        trainer = trainer_of(plan)
+        trainer = trainer_of(plan, losses=False)
         with users_code(f"data {plan.data.use}"):
             data = plan.data.build()
         found = probe(

@@ -97,16 +97,47 @@ class Function:
         return seen
 
 
-def as_trainer(thing: Any, name: str) -> Trainer | Observer:
-    """`thing` if it can train; a function becomes an observer."""
+class Unasked:
+    """A trainer without `losses`, or a plain function `train`: enough for a probe."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        self.train = given if inspect.isfunction(given) else given.train
+        if isinstance(given, Accountable):
+            self.privacy = given.privacy
+        if has_noise_switch(given):
+            self.without_noise = lambda: Unasked(_silenced(given))
+
+    def losses(self, model: Any, points: Any) -> Seen:
+        return {}
+
+
+def as_trainer(thing: Any, name: str, *, losses: bool = True) -> Trainer | Observer:
+    """`thing` if it can train; a function of data and points becomes an observer. A probe needs no `losses`."""
     if isinstance(thing, (Trainer, Observer)) and not isinstance(thing, type):
         return thing
-    if inspect.isfunction(thing):
+    only_trains = inspect.isfunction(thing) and not _takes_points(thing)
+    if inspect.isfunction(thing) and not only_trains:
         return Function(thing)
+    if only_trains or (callable(getattr(thing, "train", None)) and not isinstance(thing, type)):
+        if not losses:
+            return Unasked(thing)
+        raise InvalidInput(
+            f"an audit needs losses(model, points), one float per point, but trainer {name} can only train. Add it, or "
+            "use `epsgauge probe`, which needs none."
+        )
     raise InvalidInput(
         f"trainer {name} must have train(data, *, seed) and losses(model, points), or observe(data, points, *, seed), "
         f"but {type(thing).__name__} has not."
     )
+
+
+def _takes_points(function: Any) -> bool:
+    """Whether it is called with data and points, and not with data only."""
+    parameters = inspect.signature(function).parameters.values()
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = {"seed", "random_state", "size", "watch"}
+    return any(p.kind is p.VAR_POSITIONAL for p in parameters) or len([p for p in places if p.name not in named]) > 1
 
 
 def takes(function: Any, keyword: str) -> bool:
@@ -133,7 +164,7 @@ def knows_size(trainer: Trainer | Observer) -> bool:
     return trains_with(trainer, "size")
 
 
-def has_noise_switch(trainer: Trainer | Observer) -> bool:
+def has_noise_switch(trainer: Any) -> bool:
     """Whether it can be had without its noise."""
     if isinstance(trainer, Quietable):
         return True
@@ -142,14 +173,19 @@ def has_noise_switch(trainer: Trainer | Observer) -> bool:
 
 def without_noise(trainer: Trainer | Observer, name: str) -> Trainer | Observer:
     """The same trainer with no noise, for a control."""
-    if isinstance(trainer, Quietable):
-        return as_trainer(trainer.without_noise(), name)
-    if dataclasses.is_dataclass(trainer) and has_noise_switch(trainer):
-        return as_trainer(dataclasses.replace(trainer, noise_multiplier=0.0), name)
+    if has_noise_switch(trainer):
+        return as_trainer(_silenced(trainer), name)
     raise InvalidInput(
         f"a control needs the trainer without noise, but {name} has neither a field noise_multiplier nor a method "
         "without_noise(). Add one of them."
     )
+
+
+def _silenced(trainer: Any) -> Any:
+    """One that has a switch for its noise, with it turned off."""
+    if isinstance(trainer, Quietable):
+        return trainer.without_noise()
+    return dataclasses.replace(trainer, noise_multiplier=0.0)
 
 
 def seed_everything(seed: int) -> None:

@@ -23,8 +23,10 @@ class Watch:
 
     Opacus: `optimizer.attach_step_hook(watch)`. Any other loop: `update = watch(step, update, max_grad_norm=C)` at
     every step, with the sum of clipped gradients and noise, before the optimiser. Train with what it returns: a
-    gradient canary is added there, in place where that can be done.
+    gradient canary is added there, in place where that can be done. `eg.watching` needs no edit of the loop.
     """
+
+    measures = False  # whether it finds the clipping norm itself, and sees parameters that are not trained, too
 
     def __init__(self) -> None:
         self.begin()
@@ -32,6 +34,7 @@ class Watch:
     def begin(self) -> None:
         """Forget what was seen: a training begins."""
         self.n_steps = 0  # that were seen
+        self.stated = True  # whether the clipping norm was given at the last step
         self._last: float = -np.inf
         self._live: Sequence[Any] | None = None  # parameters that Opacus trains in place
 
@@ -46,17 +49,19 @@ class Watch:
     ) -> Any:
         """See one update, an array or arrays in lists, tuples and dicts, and return the one to use.
 
-        `max_grad_norm` is the clipping norm. `divisor` is what the sum was divided by, where it is a mean. For canaries
-        that are records, `gradients` are those of each of `records` at the same parameters, in the form of the update.
+        `max_grad_norm` is the clipping norm, which a probe measures unless it is given. `divisor` is what the sum was
+        divided by, where it is a mean. For canaries that are records, `gradients` are those of each of `records` at the
+        same parameters, in the form of the update.
         """
         if update is None:
             return self.of(None)(step)  # a hook of Opacus gets the optimizer
-        if max_grad_norm is None:
+        self.stated = max_grad_norm is not None
+        if max_grad_norm is None and not self.measures:
             raise InvalidInput(
-                "watch(step, update) needs max_grad_norm, the norm to which gradients are clipped, but got none. Call "
-                "watch(step, update, max_grad_norm=...)."
+                "an audit needs max_grad_norm, the norm to which gradients are clipped, but got none. Call watch(step, "
+                "update, max_grad_norm=...) or eg.watching(watch, max_grad_norm=...)."
             )
-        positive("max_grad_norm", max_grad_norm)
+        norm = 1.0 if max_grad_norm is None else positive("max_grad_norm", max_grad_norm)
         positive("divisor", divisor)
         number = checks.one("step", checks.numbers("step", step))
         if number <= self._last:
@@ -66,7 +71,7 @@ class Watch:
             )
         self._last = number
         given = None if gradients is None else [leaves(gradient) for gradient in gradients]
-        return like(update, iter(self._see(leaves(update), float(max_grad_norm), float(divisor), given)))
+        return like(update, iter(self._see(leaves(update), float(norm), float(divisor), given)))
 
     def of(
         self,
@@ -97,12 +102,15 @@ class Watch:
             self.start(parameters)
         self._live = parameters
 
+    def round_off(self, relative: float) -> None:
+        """Updates that come next are rounded by this share of their length, as differences of weights are."""
+
     def channels(self) -> dict[str, Floats]:
         """What was seen in a whole training, one number per pair in each channel."""
         if not self.n_steps:
             raise InvalidInput(
                 "a trainer that takes watch must call it at every step, but it was never called. Call "
-                "watch(step, update, max_grad_norm=...), or optimizer.attach_step_hook(watch) with Opacus."
+                "watch(step, update, max_grad_norm=...), or train inside eg.watching(watch, max_grad_norm=...)."
             )
         found = self._found()
         self._live = None
