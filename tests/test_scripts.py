@@ -49,8 +49,8 @@ def test_a_right_script(tmp_path, monkeypatch):
     assert (found.privacy.sample_rate, found.privacy.noise_multiplier, found.privacy.steps) == (0.1, 1.0, 20)
     assert found.delta == 1e-5
     assert "train.py trains on 200 records" in found.notes[0]
-    assert "train.py computes ε = 4.22 at δ = 1e-05" in found.notes[1]
-    assert "replacing one costs 4.59" in found.notes[1]
+    assert found.notes[1].startswith("train.py computes ε = 4.22 at δ = 1e-05, for adding or removing a record.")
+    assert "Replacing one costs 4.59" in found.notes[1]
     assert told_of[0] == ("the whole training", 0)
     assert told_of[-1][1] == found.n_trainings
 
@@ -82,7 +82,7 @@ def test_bugs_in_scripts(tmp_path, monkeypatch, name):
 
 
 WRONG = {
-    "no private training": ("print('nothing')", "makes no private training"),
+    "no private training": ("print('nothing')", "makes no training that can be probed"),
     "it fails": ("import math\nmath.sqrt(-1)", "train.py failed with ValueError: math domain error, in line 2 of"),
     "it exits": ("import sys\nsys.exit(3)", "train.py ended with 3"),
     "it is killed": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "the process that ran train.py died"),

@@ -55,6 +55,15 @@ def probe(
     timeout: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Of one training of a script. [default: 600]")
     ] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Tensors with the records, if a script has no DataLoader: x,y.")
+    ] = None,
+    noise_multiplier: Annotated[
+        float | None, typer.Option(metavar="σ", help="Of a script without an accountant of Opacus.")
+    ] = None,
+    sample_rate: Annotated[float | None, typer.Option(metavar="q", help="The same.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="The same. [default: those it makes]")] = None,
+    claimed_eps: Annotated[float | None, typer.Option(metavar="ε", help="The ε that a script is to spend.")] = None,
     small: Small = False,
     as_json: AsJson = False,
 ) -> None:
@@ -96,12 +105,19 @@ def probe(
                 quick=quick,
                 seed=seed or 0,
                 seconds=600.0 if timeout is None else checks.positive("timeout", timeout),
+                data=data or "",
+                noise_multiplier=noise_multiplier,
+                sample_rate=sample_rate,
+                steps=steps,
+                claimed_eps=claimed_eps,
             )
             return probe_script(order, line)
         from epsgauge.runner.plan import Plan
         from epsgauge.runner.probed import probe_plan
 
-        _none_of({"--delta": delta, "--adjacency": adjacency, "--timeout": timeout}, "a plan, which states them")
+        own = {"--delta": delta, "--adjacency": adjacency, "--timeout": timeout, "--data": data, "--steps": steps}
+        own |= {"--noise-multiplier": noise_multiplier, "--sample-rate": sample_rate, "--claimed-eps": claimed_eps}
+        _none_of(own, "a plan, which states it")
         plan = Plan.read(Path(target), small=small)
         return probe_plan(plan, only=only or (), quick=quick, seed=seed, progress=line)
 

@@ -10,13 +10,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-import numpy as np
-
+from epsgauge.data.points import as_points
 from epsgauge.errors import EpsgaugeError, InvalidInput
+from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.numbers import duration, json_ready
 from epsgauge.probing.checks import IN_A_HURRY, NAMES, named
@@ -26,7 +26,6 @@ from epsgauge.probing.recorder import Enough, Recorder
 from epsgauge.probing.result import Probe
 from epsgauge.scripts.command import Command
 from epsgauge.scripts.fork import Answer, Child, fork
-from epsgauge.stats.arrays import Floats
 from epsgauge.trainers.watch import Watch
 
 # A script computes constants from the number of records before its training begins, which is not done again.
@@ -39,6 +38,8 @@ class Go(BaseException):
 
 class Following(Watch):
     """Counts the steps of a training and changes nothing."""
+
+    measures = True
 
     def _see(self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Any) -> list[Any]:
         self.n_steps += 1
@@ -68,6 +69,12 @@ class Order:
     quick: bool = False
     seed: int = 0
     seconds: float = 600.0  # of one training
+    # of a loop without an accountant of Opacus
+    data: str = ""
+    noise_multiplier: float | None = None
+    sample_rate: float | None = None
+    steps: int | None = None
+    claimed_eps: float | None = None
 
 
 @dataclass(eq=False)
@@ -80,6 +87,8 @@ class Stage:
     model: Any = None
     accountant: Any = None
     facts: dict[str, Any] = field(default_factory=dict)
+    scouting: bool = False  # a child that goes on to the first step
+    open: ExitStack = field(default_factory=ExitStack)  # what is never closed
 
     @property
     def name(self) -> str:
@@ -110,8 +119,8 @@ class Stage:
             self.leave(error=error)
         if error is None:
             error = (
-                f"{self.name} makes no private training: it never called PrivacyEngine.make_private of Opacus. For "
-                "another loop write a plan: epsgauge init."
+                f"{self.name} makes no training that can be probed: it neither calls make_private of Opacus nor steps "
+                "an optimiser of torch on records of a DataLoader. Name its tensors with --data, or write a plan."
             )
         self.say({"error": error})
         os._exit(0)
@@ -127,7 +136,7 @@ class Stage:
         state = watch.state() if isinstance(watch, Recorder) else {"n_steps": watch.n_steps}
         model = None if enough or error is not None or self.model is None else contents(self.model)
         history = [] if self.accountant is None else [tuple(entry) for entry in self.accountant.history]
-        child.send(Answer(state, model, {**self.facts, "history": history}, error))
+        child.send(Answer(state, model, {**self.facts, "history": history, "n_steps": watch.n_steps}, error))
 
     def replay(self, training: Training) -> Answer:
         """A training in a child, which never comes back from here: it goes on with the script."""
@@ -146,41 +155,58 @@ class Stage:
             raise RuntimeError("only a child has a task")
         return self.task
 
-    def hold(self, data: Any, make: Callable[[Training], Any]) -> Any:
+    @property
+    def held(self) -> bool:
+        """Whether this is a child that trains."""
+        return self.task is not None and not self.scouting
+
+    def scout(self, begin: Callable[[Stage], None]) -> int | None:
+        """What a child finds that goes on from here, and leaves at the first step or private training."""
+        answer = fork(self.order.seconds)
+        if isinstance(answer, Child):
+            self.task, self.scouting = (answer, Training(Following())), True
+            begin(self)
+            return None
+        return answer.facts.get("entry")
+
+    def hold(self, data: Any, make: Callable[[Training], Any], *, private: bool = False) -> Any:
         """At the private training: probe it here, and in a child go on with what `make` gives."""
+        if self.scouting:
+            self.facts.pop("entry", None)
+            self.leave(enough=True)
         if self.task is None:
             try:
-                self._probe(data)
+                self._probe(data, OfOpacus if private else Script)
             except Go:
                 pass
             except EpsgaugeError as error:
                 self.say({"error": str(error)})
                 os._exit(0)
-        elif self.model is not None:
+        elif private and self.accountant is not None:
             self.leave(error=f"{self.name} makes two private trainings. Probe a script with one of them.")
         return make(self._task()[1])
 
-    def _probe(self, data: Any) -> None:
+    def _probe(self, data: Any, kind: type[Script]) -> None:
         _check_indexed(data, self.name)
         self.say({"progress": ["the whole training", 0]})
         order, start = self.order, time.perf_counter()
         facts = self.replay(Training(Following())).facts
         seconds = time.perf_counter() - start
-        privacy, claim = accounted(facts, self.name), facts.get("spent")
         delta = next((d for d in (order.delta, facts.get("delta")) if d is not None), 1e-5)
+        privacy, claim = accounted(facts, order, delta, self.name), facts.get("spent")
         names = named(order.only) if order.only else list(IN_A_HURRY if order.quick else NAMES)
         found = probe(
-            Script(self, privacy),
+            kind(self, privacy),
             data,
             delta=delta,
             adjacency=order.adjacency,
-            claimed_eps=claim if order.adjacency == "add-remove" and facts.get("delta") == delta else None,
+            claimed_eps=claim if order.claimed_eps is None and order.adjacency == "add-remove" else order.claimed_eps,
             seed=order.seed,
             only=[name for name in names if name not in NOT_FOR_SCRIPTS],
             quick=order.quick,
             progress=lambda name, count: self.say({"progress": [name, count]}),
         )
-        notes = [f"{self.name} trains on {len(data):,} records, in {duration(seconds)}."]
+        notes = [f"{self.name} trains on {len(as_points(data, self.name)):,} records, in {duration(seconds)}."]
         if claim is not None:
             notes.append(_said(self.name, claim, float(facts["delta"]), found))
         self.say({"probe": replace(found, notes=tuple(notes), seconds=time.perf_counter() - start).to_json()})
@@ -205,30 +231,55 @@ class Script:
             raise Enough
         return answer.model
 
-    def losses(self, model: Any, points: Any) -> Floats:
-        return np.zeros(len(points))  # what the model holds is compared
-
-    def without_noise(self) -> Script:
-        return replace(self, quiet=True)
-
     def privacy(self, n: int) -> DPSGD:
         return self.accounted
 
 
-def accounted(facts: dict[str, Any], name: str) -> DPSGD:
-    """What the accountant of the script counted: with several noise multipliers, the least."""
-    history = [(float(sigma), float(rate), int(steps)) for sigma, rate, steps in facts.get("history", [])]
-    if not history:
-        raise InvalidInput(f"{name} makes no step that its accountant counts, so there is nothing to hold it to.")
-    sigmas, rates, steps = zip(*history, strict=True)
-    return DPSGD(sample_rate=max(rates), noise_multiplier=min(sigmas), steps=sum(steps))
+class OfOpacus(Script):
+    """One whose noise can be turned off."""
+
+    def without_noise(self) -> OfOpacus:
+        return replace(self, quiet=True)
+
+
+def accounted(facts: dict[str, Any], order: Order, delta: float, name: str) -> DPSGD:
+    """What was given, or what the script's accountant counted: with several noise multipliers, the least."""
+    history = [(float(sigma), float(rate), int(steps)) for sigma, rate, steps in facts["history"]]
+    sigmas, rates, steps = zip(*history, strict=True) if history else ((), (), ())
+    sigma = order.noise_multiplier or min(sigmas, default=None)
+    rate = order.sample_rate or max(rates, default=facts.get("rate"))
+    n_steps = order.steps or sum(steps) or facts["n_steps"]
+    if rate is None:
+        raise InvalidInput(f"the sampling rate of {name} is not known. Give --sample-rate.")
+    if sigma is None and order.claimed_eps is not None:
+        sigma = _calibrated(order.claimed_eps, delta, order.adjacency, rate, n_steps)
+    if sigma is None:
+        raise InvalidInput(
+            f"{name} has no accountant of Opacus, so its noise is not known. Give --noise-multiplier, or --claimed-eps."
+        )
+    return DPSGD(sample_rate=rate, noise_multiplier=sigma, steps=n_steps)
+
+
+def _calibrated(eps: float, delta: float, adjacency: Any, rate: float, steps: int) -> float:
+    """The noise multiplier at which the accountant says so much."""
+
+    def above(sigma: float) -> bool:
+        return (accountant_eps(DPSGD(rate, sigma, steps), delta=delta, adjacency=adjacency) or 0.0) > eps
+
+    low, high = 0.25, 0.5
+    while above(high):
+        low, high = high, 2 * high
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return low
 
 
 def _said(name: str, claim: float, delta: float, found: Probe) -> str:
     """What the script prints, and what it would be for other neighbours."""
     other = {found.adjacency: found.accounted_eps, found.other_adjacency: found.other_eps}.get("substitute")
-    text = f"{name} computes ε = {claim:.3g} at δ = {delta:g}. That is for adding or removing a record"
-    return f"{text}." if other is None else f"{text}; replacing one costs {other:.3g}."
+    text = f"{name} computes ε = {claim:.3g} at δ = {delta:g}, for adding or removing a record"
+    return f"{text}." if other is None else f"{text}. Replacing one costs {other:.3g}, by the PRV accountant."
 
 
 def _check_indexed(data: Any, name: str) -> None:
@@ -261,9 +312,10 @@ def main() -> None:
     given = json.loads(sys.stdin.readline())
     order = Order(**{**given, "arguments": tuple(given["arguments"]), "only": tuple(given["only"])})
     stage = Stage(order, pipe)
-    from epsgauge.scripts.opacus_training import install
+    from epsgauge.scripts import opacus_training, torch_training
 
-    install(stage)
+    opacus_training.install(stage)
+    torch_training.install(stage)
     stage.run()
 
 
