@@ -6,6 +6,7 @@ import difflib
 import importlib
 import re
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -37,7 +38,7 @@ def load(reference: str, name: str) -> Any:
         ) from error
     except (Exception, SystemExit) as error:
         raise InvalidInput(
-            f"{name} = {reference!r}: importing {module_name} failed with {type(error).__name__}: {error}."
+            f"{name} = {reference!r}: importing {module_name} failed with {type(error).__name__}: {text_of(error)}."
         ) from error
     _check_origin(module, name, reference)
     target: Any = module
@@ -102,14 +103,37 @@ def _check_texts(found: Any, known: Mapping[str, Any], kind: Any, name: str) -> 
 
 
 @contextmanager
-def users_code(what: str) -> Iterator[None]:
-    """Around a call of the user's own code: whatever it raises is one sentence that names `what`."""
+def users_code(what: str, *, line: bool = False) -> Iterator[None]:
+    """Around a call of the user's own code: whatever it raises is one sentence that names `what`, and the `line`."""
     try:
         yield
     except EpsgaugeError:
         raise
     except (Exception, SystemExit) as error:  # a script may call sys.exit
-        raise InvalidInput(f"{what} failed with {type(error).__name__}: {error}.") from error
+        where = line_of(error) if line else ""
+        raise InvalidInput(f"{what} failed with {type(error).__name__}: {text_of(error)}{where}.") from error
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says; errors of a user's own may fail to say it."""
+    try:
+        return str(error)
+    except Exception:
+        return "it has no text"
+
+
+def line_of(error: BaseException) -> str:
+    """' (train.py, line 3)', the innermost line of the user's own code that raised it; empty without one."""
+    frames = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    own = [(path, line) for path, line in frames if is_users(path)]
+    return f" ({own[-1][0].name}, line {own[-1][1]})" if own else ""
+
+
+def is_users(path: Path) -> bool:
+    """Whether a file is code of the user's own, and neither ours nor a library's."""
+    ours, library = Path(__file__).resolve().parent, Path(traceback.__file__).resolve().parent
+    installed = path.is_relative_to(ours) or path.is_relative_to(library) or "site-packages" in path.parts
+    return path.is_file() and not installed
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

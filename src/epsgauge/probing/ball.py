@@ -20,10 +20,10 @@ def radius(vectors: Sequence[NDArray[np.floating]]) -> float:
     Clarkson's steps to the farthest vector find good weights.
     """
     first = np.asarray(vectors[0], dtype=np.float64)
+    if not all(np.isfinite(vector).all() for vector in vectors):
+        return float("inf")
     apart = [np.subtract(vector, first, dtype=np.float64) for vector in vectors]
     products: Floats = np.array([[float(a @ b) for b in apart] for a in apart])
-    if not np.isfinite(products).all():
-        return float("inf")
     squares, weights, best = np.diag(products), np.full(len(apart), 1 / len(apart)), 0.0
     for step in range(1, SEARCH):
         inside = products @ weights

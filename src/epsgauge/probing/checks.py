@@ -11,6 +11,7 @@ import numpy as np
 from epsgauge.errors import InvalidInput
 from epsgauge.probing.clipping import Clips, clipping
 from epsgauge.probing.codes import RULES
+from epsgauge.probing.company import by_content
 from epsgauge.probing.copies import Copied, copied, copies, one_record
 from epsgauge.probing.empty import can_be_empty, empty
 from epsgauge.probing.finding import Finding, not_tested
@@ -18,10 +19,10 @@ from epsgauge.probing.fresh import between, there_is, within
 from epsgauge.probing.noise import Drawn, drawn, noise
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
-from epsgauge.probing.sampling import Rates, batches, rate_of_half, sampling_rate, steps_needed
+from epsgauge.probing.sampling import Rates, batches, one_copy, rate_of_half, sampling_rate, sizes, steps_needed
 from epsgauge.probing.scale import NAME as SCALE
 from epsgauge.probing.scale import SEEN_BY, Scale, is_off, measured, reach_of, scale_of, without_scale
-from epsgauge.probing.sensitivity import adding, sensitivity
+from epsgauge.probing.sensitivity import ORDERED, adding, sensitivity
 from epsgauge.probing.taking_part import TakingPart, taking_part
 from epsgauge.probing.whole import bypass, left_out, scripted, steps
 from epsgauge.stats.arrays import Floats
@@ -121,10 +122,10 @@ class Checks:
         if (
             self.seen.shifted
             or not self.clips.counts
-            or "refuted" in (self.sampling_rate.result, self.poisson_batches.result)
+            or "refuted" in (self.sampling_rate.result, self.poisson_batches.result, self.sensitivity.result)
         ):
             return None
-        return rate_of_half(self.pipeline, self.records, self.alike[0], self.stop)
+        return rate_of_half(self.pipeline, self.records, self.alike[0], self.ones[0], self.stop)
 
     def applies(self, name: str) -> bool:
         if name == SCALE:
@@ -137,14 +138,15 @@ class Checks:
         """Why a check that compares trainings on other records cannot be made; empty if it can."""
         if name in (*BY_RECORDS, *BY_SEED) and not self.seeded:
             return UNSEEDED
-        return SHIFTED if name in BY_RECORDS and self.seen.shifted else ""
+        return SHIFTED if name in BY_DRAWS and self.seen.shifted else ""
 
     def correct_scale(self) -> bool:
         """Divide what was observed by the farthest that a record moved an update, if the scale is off by that."""
         if self.untestable(SEEN_BY[0]):
             return False
         reach = reach_of([self.sensitivity, self.one_record])
-        if self.scale.stated is None and self.pipeline.adjacency == "substitute":
+        drawn = self.pipeline.privacy.sample_rate < 1  # else replacing a record is all that counts
+        if self.scale.stated is None and self.pipeline.adjacency == "substitute" and drawn:
             reach = max(reach, adding(self.pipeline, self.records, quiet=self.quiet).far)
         off = is_off(self.scale, reach, self.noise, self.pipeline.privacy.noise_multiplier)
         if off or self.scale.stated is None:
@@ -158,11 +160,11 @@ class Checks:
         own = vars(self)  # what was not observed yet will be in the new unit
         for name in {"base", "alike", "late"} & set(own):
             own[name] = [each.over(reach) for each in own[name]]
-        self.seen = replace(self.seen, farthest=self.seen.farthest / reach)
+        self.seen = replace(self.seen, moves=self.seen.moves / reach)
         self.drawn = None if self.drawn is None else replace(self.drawn, vectors=self.drawn.vectors / reach)
         if "sums" in own:
             self.sums = {what: lengths / reach for what, lengths in self.sums.items()}
-        for name in ("there", "rates", "noise", "fresh_noise", "independence", "clips", "poisson_batches"):
+        for name in ("there", "rates", "noise", "fresh_noise", "independence", "clips", "ones", "poisson_batches"):
             own.pop(name, None)
         return True
 
@@ -183,11 +185,13 @@ class Checks:
     @cached_property
     def sensitivity(self) -> Finding:
         late = bool(self.effort.late)
-        return sensitivity(self.pipeline, self.records, self.seen, self.walk, quiet=self.quiet, late=late)
+        return sensitivity(
+            self.pipeline, self.records, self.seen, self.walk, quiet=self.quiet, late=late, stop=self.stop
+        )
 
     @cached_property
     def clips(self) -> Clips:
-        if self.sampling_rate.result != "consistent":
+        if self.sampling_rate.result == "refuted":
             return Clips(not_tested("clipping", COPIES_UNKNOWN), counts=True)
         return clipping(self.pipeline, self.records, self.seen, self.alike, self.stop)
 
@@ -199,18 +203,32 @@ class Checks:
     def one_record(self) -> Finding:
         if self.sampling_rate.result != "consistent":
             return not_tested("one record", COPIES_UNKNOWN)
+        if not self.sums and self.sensitivity.result == "refuted":
+            return not_tested("one record", "The training has no switch for its noise: see sensitivity.")
         moved = self.sensitivity.measured if self.sensitivity.result == "consistent" else None
         return one_record(self.pipeline, self.sums, moved)
 
     @cached_property
     def sampling_rate(self) -> Finding:
-        return sampling_rate(self.pipeline, self.seen)
+        if self.seen.shifted:
+            return not_tested("sampling rate", SHIFTED)
+        found = sampling_rate(self.pipeline, self.seen)
+        if found.result == "refuted":
+            most = int(np.argmax(self.seen.steps.sum(axis=(0, 2))))
+            pair = self.records.targets[most], self.records.instead[most]
+            if by_content(self.pipeline, self.seen, *pair, self.stop):
+                return not_tested("sampling rate", ORDERED)
+        return found
+
+    @cached_property
+    def ones(self) -> list[float]:
+        """How far one copy moves an update, of each of the trainings on copies."""
+        return [one_copy(self.pipeline, self.seen, one, i, self.stop) for i, one in enumerate(self.alike)]
 
     @cached_property
     def poisson_batches(self) -> Finding:
         each = self.clips.counts and "refuted" not in (self.sensitivity.result, self.one_record.result)
-        copies = self.alike[0].sizes if self.alike[0].straight else None
-        return batches(self.pipeline, self.seen, next(iter(self.sums.values()), copies) if each else None)
+        return batches(self.pipeline, self.seen, sizes(self.pipeline, self.alike, self.ones) if each else None)
 
     @cached_property
     def empty_batches(self) -> Finding:
@@ -231,6 +249,7 @@ class Checks:
 
 # What is seen by replacing records, and by trainings with one seed.
 BY_RECORDS = ("sensitivity", "clipping", "one record", "sampling rate", "Poisson batches", "empty batches")
+BY_DRAWS = ("sensitivity", "one record", "sampling rate")
 BY_SEED = ("steps", "bypass", "left out")
 NAMES = (SCALE, "noise", "fresh noise", "independence", *BY_RECORDS, *BY_SEED)
 # Without a training that is followed to its end, and without many steps.

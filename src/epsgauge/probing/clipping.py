@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,11 +53,11 @@ def clipping(pipeline: Pipeline, records: Records, seen: TakingPart, alike: list
         return Clips(not_tested(NAME, why), counts=True)
     rests = f"Trainings of {len(alike)} models on copies of one record, which stand still."
     constant = all(one.constant for one in alike) and (q < 1 or _same_of_half(pipeline, records, alike[0]))
-    size = n * min(q, float(seen.direct.mean()))
+    size = n * (q if seen.shifted else min(q, float(seen.direct.mean())))
     if constant and size < FEWEST:
         return Clips(not_tested(NAME, f"A batch has about {size:.2g} records: too few to tell."), counts=False)
     indices = long_ones(records) if constant else [alike[0].other]
-    found = _farthest(pipeline, records, indices, alike, size, stop)
+    found = _farthest(pipeline, records, indices, _places(seen), alike, size, stop)
     if constant and found is None:
         return Clips(not_tested(NAME, "No record that was replaced took part in enough steps."), counts=False)
     if constant and found is not None and found.varies:
@@ -89,14 +90,27 @@ def _same_of_half(pipeline: Pipeline, records: Records, whole: Copied) -> bool:
     return half.straight and half.other == whole.other and abs(half.apart - whole.apart) <= ROUNDING * whole.apart
 
 
+def _places(seen: TakingPart) -> Sequence[int]:
+    """Of records that take part most often, in enough steps if it is known in which."""
+    often = seen.direct.sum(axis=(0, 2))
+    places: list[int] = seen.places[np.argsort(-often, kind="stable")][:PLACES].tolist()
+    return range(PLACES) if seen.shifted or seen.adapts else places[: int((often >= STEPS).sum())]
+
+
 def _farthest(
-    pipeline: Pipeline, records: Records, indices: list[int], alike: list[Copied], size: float, stop: int
+    pipeline: Pipeline,
+    records: Records,
+    indices: list[int],
+    places: Sequence[int],
+    alike: list[Copied],
+    size: float,
+    stop: int,
 ) -> Moved | None:
     """One record among copies of another: the one that moves every update that it is in the farthest."""
     best = None
     for index in indices:
         every = alike[0].apart_from(pipeline, range(len(pipeline.members)), index, 0, stop)
-        for place in range(PLACES):
+        for place in places:
             changes = [one.apart_from(pipeline, [place], index, model, stop) for model, one in enumerate(alike)]
             steps = [update for found in changes for update in found if length(update) > ROUNDING]
             if len(steps) < STEPS or not every or not all(np.isfinite(update).all() for update in [*steps, *every]):

@@ -47,5 +47,10 @@ _RULES = (
     Rule("P120", "left out", "medium", "The sampling rate comes from the number of records"),
     Rule("P121", "sensitivity", "critical", "Outputs of neighbours are farther apart than stated"),
     Rule("P140", "scale", "medium", "The stated clipping norm or divisor is wrong"),
+    Rule("P150", "sampling rate", "medium", "A record moves updates of batches that it is not in"),
+    Rule("P151", "Poisson batches", "medium", "Too many batches have the same size"),
+    Rule("P152", "sensitivity", "high", "The clipping norm of a step depends on the records of its batch"),
+    Rule("P153", "sensitivity", "critical", "What a record adds to an update depends on the others of its batch"),
+    Rule("P154", "Poisson batches", "high", "Batches are larger than accounted"),
 )
 RULES: dict[str, Rule] = {rule.code: rule for rule in _RULES}

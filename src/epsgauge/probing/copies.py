@@ -56,9 +56,12 @@ class Copied:
         return without_copies(self.replay.updates[i], self.sizes[i], self.replay.updates[j], self.sizes[j])
 
     def apart_from(self, pipeline: Pipeline, places: Iterable[int], index: int, seed: int, stop: int) -> list[Update]:
-        """What it changes in each update to have another record in these places: noise cancels."""
+        """What it changes in each update to have another record in these places: noise cancels.
+
+        Empty where that cannot be known.
+        """
         other = self.again(pipeline, places, index, seed, stop)
-        return [] if other is None else apart(self.replay, other)
+        return [] if other is None or not other.drew_like(self.replay) else apart(self.replay, other)
 
     def again(self, pipeline: Pipeline, places: Iterable[int], index: int, seed: int, stop: int) -> Replay | None:
         """The training with another record in these places."""
@@ -82,7 +85,7 @@ def copied(pipeline: Pipeline, records: Records, seed: int, **how: Any) -> Copie
         return Copied(found, ordinary, ordinary, np.ones(len(found.updates)), straight=False, apart=0.0)
     for index in long_ones(records):
         other = pipeline.replayed(seed, put=dict.fromkeys(everywhere, index), **how)
-        if other is not None and other.kept == found.kept:
+        if other is not None and other.kept == found.kept and other.drew_like(found):
             sizes, straight = _sizes(apart(found, other))
             if np.isfinite(sizes).all() and sizes.any():
                 sizes = sizes if straight else np.ones_like(sizes)

@@ -40,7 +40,8 @@ class Replay:
     shapes: list[tuple[int, ...]]
     n_steps: int
     model: dict[str, bytes] | None
-    states: list[bytes]  # of the global generators at every step
+    states: list[bytes]  # of random generators at every step
+    norm_at: list[float]  # the clipping norm of every step
     unit: float  # relative rounding of an update's numbers
     stated: bool = True  # whether the training states a clipping norm
     fleeting: frozenset[str] = frozenset()  # parts of the model that differ whatever the data
@@ -48,6 +49,10 @@ class Replay:
     def over(self, unit: float) -> Replay:
         """The same with updates in a unit that is so many times as large."""
         return replace(self, updates=[(update / unit).astype(np.float32) for update in self.updates])
+
+    def drew_like(self, other: Replay) -> bool:
+        """Whether both drew the same random numbers."""
+        return all(a == b for a, b in zip(self.states, other.states, strict=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +104,7 @@ class Pipeline:
         scale = next(iter(self.scale), None)
         watch = Recorder(walk=walk, stop=stop, keep=keep, names=self.names, scale=scale)
         self.count[0] += 1
-        with users_code("the trainer"), knowing_start(), calibrated_once():
+        with users_code("the trainer", line=True), knowing_start(), calibrated_once():
             model = self._trained(trainer, members, seed, watch)
         self.shapes[:] = self.shapes or watch.shapes
         self.told(self.count[0])
@@ -115,6 +120,7 @@ class Pipeline:
             n_steps=watch.n_steps,
             model=model,
             states=watch.states,
+            norm_at=watch.norm_at,
             unit=watch.unit,
             stated=watch.stated,
         )

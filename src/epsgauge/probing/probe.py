@@ -102,6 +102,9 @@ def probe(
     found = records(data, points, rng, n)
     others = np.setdiff1d(np.arange(len(points)), found.targets)
     members = rng.permutation(np.concatenate([found.targets, rng.permutation(others)])[:n])
+    for place, target in zip((0, n - 1), found.targets[::-1][:2], strict=False):  # loops may treat the ends differently
+        there = int(np.flatnonzero(members == target)[0])
+        members[[place, there]] = members[[there, place]]
     known = with_known_start(made)
     with users_code("the trainer without its noise"):
         quiet = without_noise(known, "the trainer") if has_noise_switch(known) else None

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import math
-import random
 import sys
-from array import array
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -16,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsgauge.errors import InvalidInput
+from epsgauge.probing.generators import held, state
 from epsgauge.stats.arrays import Floats
 from epsgauge.trainers.coordinates import numpy_of
 from epsgauge.trainers.trees import paths
@@ -24,6 +23,8 @@ from epsgauge.trainers.watch import Watch
 Update = NDArray[np.float32]
 # Numbers that are kept of the updates of one training.
 MOST = 2**25
+# Steps at which the calling functions are searched for random generators.
+SEARCHED = 2
 # Updates of at most so many numbers have a script that is kept for the next replay.
 SMALL = 2**14
 
@@ -63,6 +64,7 @@ class Recorder(Watch):
         self.kept: list[int] = []  # the steps of these updates
         self.digests: list[bytes] = []
         self.norms: set[float] = set()
+        self.norm_at: list[float] = []
         self.divisors: set[float] = set()
         self.shapes: list[tuple[int, ...]] = []
         self.states: list[bytes] = []
@@ -86,7 +88,10 @@ class Recorder(Watch):
             self.kept.append(self.n_steps)
             self.updates.append((flat * (divisor / max_grad_norm)).astype(np.float32))
         self.norms.add(max_grad_norm)
-        self.states.append(_state())
+        if self.n_steps < SEARCHED:
+            self._generators = held()
+        self.states.append(state(self._generators))
+        self.norm_at.append(max_grad_norm)
         self.unit = max(self.unit, *(_unit(each.dtype) for each in arrays))
         self.divisors.add(divisor)
         shapes = [tuple(each.shape) for each in arrays]
@@ -151,16 +156,6 @@ def _size(model: Any) -> int:
 def _script(step: int, walk: float, size: int) -> Floats:
     """Where a step moves the model: the same in every replay."""
     return np.random.default_rng(step).normal(0.0, walk, size)
-
-
-def _state() -> bytes:
-    """Of the global generators: where it differs, other numbers were drawn on the way."""
-    _, keys, *rest = np.random.get_state()  # noqa: NPY002  a user's code may use it
-    _, own, kept_back = random.getstate()
-    kept = [array("L", own).tobytes(), np.asarray(keys).tobytes(), repr((kept_back, rest)).encode()]
-    if "torch" in sys.modules:
-        kept.append(sys.modules["torch"].get_rng_state().numpy().tobytes())
-    return hashlib.blake2b(b"".join(kept), digest_size=16).digest()
 
 
 @cache

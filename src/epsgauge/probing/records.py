@@ -19,6 +19,16 @@ TARGETS = 6
 COLUMNS, GROUPS = 200, 10
 # How many times larger than others a huge record is.
 HUGE = 1e4
+# One record in many lengths: two of them differ by a factor of 1.43.
+LENGTHS = np.geomspace(1e-3, 1e3, 40)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """One record in many lengths, from short to long, and a huge one in the opposite direction."""
+
+    rungs: range
+    opposite: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +39,8 @@ class Records:
     crafted: dict[str, int]
     spoilt: int | None  # a record with NaN
     targets: Ints  # of points of the data
-    instead: Ints  # what is put in the place of each target: another record, of every other one with another label
+    instead: Ints  # what is put in the place of each target: see `_instead`
+    ladders: tuple[Ladder, ...] = ()
 
     def named(self, index: int) -> str:
         return next((name for name, at in self.crafted.items() if at == index), str(index))
@@ -49,19 +60,33 @@ def records(raw: Any, points: Points, rng: np.random.Generator, most: int) -> Re
     for kind, given in (("z1", ones), ("z0", zeros)):
         crafted |= {f"{name} ({kind})": len(points) + i for i, name in enumerate(names)}
         points = points.extended(given)
-    spoilt = None
+    spoilt, ladders = None, []
     if view.x.dtype.kind == "f":
         for what, label in (("huge", _label(view, 0)), ("huge, other label", _other_label(view, 0))):
             crafted[what] = len(points)
-            points = points.extended(view.write([Record((HUGE * view.x[0]).astype(view.x.dtype), label)]))
+            points = points.extended(view.write([_times(view, 0, by, label) for by in (HUGE, *LENGTHS, -HUGE)]))
+            ladders.append(Ladder(range(crafted[what] + 1, len(points) - 1), len(points) - 1))
         spoilt = len(points)
         points = points.extended(view.write([Record(np.full_like(view.x[0], np.nan), _label(view, 0))]))
     rows = _targets(view, rng)[:most]
     start = len(points)
-    labels = [(_label, _other_label)[i % 2](view, row) for i, row in enumerate(rows)]
-    points = points.extended(view.write([Record(_other(view, row), y) for row, y in zip(rows, labels, strict=True)]))
+    points = points.extended(view.write([_instead(view, rows, i) for i in range(len(rows))]))
     step = max(1, n // len(view.x))  # a view of very many points has some of them
-    return Records(points, crafted, spoilt, rows * step, start + np.arange(len(rows)))
+    return Records(points, crafted, spoilt, rows * step, start + np.arange(len(rows)), tuple(ladders))
+
+
+def _times(view: View, row: int, by: float, label: Any) -> Record:
+    return Record((by * view.x[row]).astype(view.x.dtype), label)
+
+
+def _instead(view: View, rows: Ints, i: int) -> Record:
+    """Other features for every other one, another label for the rest, of which some are huge, in both directions."""
+    row = int(rows[i])
+    if i % 2 == 0:
+        return Record(_other(view, row), _label(view, row))
+    if i == 1 or view.x.dtype.kind != "f":
+        return Record(_other(view, row), _other_label(view, row))
+    return _times(view, int(rows[3]), HUGE if i % 4 == 1 else -HUGE, _other_label(view, row))
 
 
 def _targets(view: View, rng: np.random.Generator) -> Ints:

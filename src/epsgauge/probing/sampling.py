@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from epsgauge.probing.copies import Copied, copied
+from epsgauge.probing.copies import length as length_of
 from epsgauge.probing.finding import SHARE, Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline
 from epsgauge.probing.records import Records
 from epsgauge.probing.taking_part import TakingPart
 from epsgauge.stats import special
-from epsgauge.stats.arrays import Floats
+from epsgauge.stats.arrays import Ints
 
 POISSON = "Poisson batches"
-# Norms of sums of equal gradients that differ by less have as many terms.
-SAME = 1e-3
-# Places in which a record is replaced, until one is in a batch.
+# Lengths of gradients that differ by less are equal, and counts that are so near to whole numbers are right.
+SAME, NEAR = 1e-3, 0.1
+# Places in which a record is replaced, until one is in a batch, where none is known to be.
 PLACES = 3
 
 
@@ -32,29 +33,40 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
     """An exact binomial lower bound, of all records together and of each."""
     name, q = "sampling rate", float(pipeline.privacy.sample_rate)
     models, targets, steps = seen.steps.shape
-    counts, direct = (which.sum(axis=(0, 2)) for which in (seen.steps, seen.direct))
-    tests = [(int(counts.sum()), models * targets * steps), *((int(c), models * steps) for c in counts)]
-    bounds = [_least(hits, n, SHARE / len(tests)) for hits, n in tests]
+    counts, direct, trials = (which.sum(axis=(0, 2)) for which in (seen.steps, seen.direct, seen.tried))
+    tests = [(int(counts.sum()), int(trials.sum())), *zip(counts.tolist(), trials.tolist(), strict=True)]
+    # Trials that end with a hit: any number of hits up to that of trainings
+    chance = SHARE / len(tests) / (models * targets if seen.adapts else 1)
+    bounds = [_least(hits, n, chance) for hits, n in tests]
     best = int(np.argmax(bounds))
     hits, n = tests[best]
     rests = f"{targets} records, each replaced in {models} trainings of {steps} steps; an exact binomial bound."
     if bounds[best] > q:
         whom = "a record" if best == 0 else "one of the records"
-        text = f"Replacing {whom} changed {hits} of {n} updates: it shows in at least {100 * bounds[best]:.3g} % of the"
-        same = [i for i in range(0, targets, 2) if best in (0, i + 1)]  # another label may show by gradients of others
-        own = _least(int(direct[same].sum()), models * steps * len(same), SHARE / len(tests))
-        found = own if own > q else None  # else it shows by gradients of others: no accountant has a number for that
-        more: dict[str, Any] = {"rate": found, "measured": bounds[best], "allowed": q}
-        return refuted("P110", f"{text} steps; {100 * q:.3g} % is accounted.", rests, exact=False, **more)
+        text = f"eplacing {whom} changed {hits} of {n} updates: it shows in at least {100 * bounds[best]:.3g} % of the"
+        text += f" steps; {100 * q:.3g} % is accounted."
+        more: dict[str, Any] = {"measured": bounds[best], "allowed": q}
+        which = [best - 1] if best else range(targets)
+        if _least(int(direct[which].sum()), n, chance) <= q:
+            few, far = seen.idle(which)
+            idle = f"A record moves updates of batches that it is not in, by {few:.2g} to {far:.2g} clipping norms."
+            return refuted("P150", f"{idle} R{text}", rests, exact=False, **more)
+        same = [i for i in which if i % 2 == 0]  # another label may show by gradients of others
+        own = _least(int(direct[same].sum()), int(trials[same].sum()), chance)
+        # else it shows by gradients of others: no accountant has a number for that
+        return refuted("P110", f"R{text}", rests, exact=False, rate=own if own > q else None, **more)
     hits, n = tests[0]
     text = f"Replacing a record changed {hits} of {n} updates; {100 * q:.3g} % is accounted."
     return consistent(name, text, rests, exact=False)
 
 
-def batches(pipeline: Pipeline, seen: TakingPart, sums: Floats | None) -> Finding:
-    """`sums` are the lengths of the sums of copies of one record; None where they do not show how many there are."""
-    found = _poisson(pipeline, seen)
-    return found if found.result == "refuted" else _one_size(pipeline, sums) or found
+def batches(pipeline: Pipeline, seen: TakingPart, counts: Ints | None) -> Finding:
+    """`counts` are those of records in batches; None where they are not known."""
+    found = _poisson(pipeline, seen) if not (seen.shifted or seen.adapts) else None
+    if found is not None and found.result == "refuted":
+        return found
+    why = "When a record takes part is not known, and neither are the sizes of batches."
+    return _by_sizes(pipeline, counts) or found or not_tested(POISSON, why)
 
 
 @dataclass(frozen=True)
@@ -67,15 +79,40 @@ class Rates:
     chance: float
 
 
-def rate_of_half(pipeline: Pipeline, records: Records, alike: Copied, stop: int) -> Rates | None:
+def one_copy(pipeline: Pipeline, seen: TakingPart, alike: Copied, model: int, stop: int) -> float:
+    """How far one copy of a record among others moves an update that it is in; 0 if that is not known."""
+    if not alike.straight or pipeline.privacy.sample_rate == 1:
+        return 0.0
+    often = seen.direct[model].sum(axis=1)
+    places = [int(seen.places[np.argmax(often)])] if often.any() else range(PLACES)
+    for place in places:
+        moved = [length_of(update) for update in alike.apart_from(pipeline, [place], alike.other, model, stop)]
+        there = [far for far in moved if far > SAME * alike.apart]
+        if there:
+            return float(np.median(there)) if np.ptp(there) <= SAME * max(there) else 0.0
+    return 0.0
+
+
+def sizes(pipeline: Pipeline, alike: list[Copied], ones: list[float]) -> Ints | None:
+    """How many records there are in each batch of copies; None where that is not known.
+
+    If it is not known how far one copy moves an update, batches that are all alike have the expected size.
+    """
+    expected = max(1.0, len(pipeline.members) * float(pipeline.privacy.sample_rate))
+    units = ones if any(ones) else [each.apart / expected if each.constant else 0.0 for each in alike]
+    found = [np.abs(each.sizes) / unit for each, unit in zip(alike, units, strict=True) if unit]
+    counts = np.concatenate([np.empty(0), *found])
+    whole = np.rint(counts).astype(np.int64)
+    return whole if len(whole) and bool((np.abs(counts - whole) <= NEAR).all()) else None
+
+
+def rate_of_half(pipeline: Pipeline, records: Records, alike: Copied, one: float, stop: int) -> Rates | None:
     """By copies of one record: how much farther a batch of them moves an update than one of them. None if unknown."""
     q, half = float(pipeline.privacy.sample_rate), len(pipeline.members) // 2
-    if q == 1 or not alike.straight:
+    if not one:
         return None
-    changes = [alike.apart_from(pipeline, [place], alike.other, 0, stop) for place in range(PLACES)]
-    one = max((float(np.linalg.norm(update)) for each in changes for update in each), default=0.0)
     fewer = copied(pipeline, records, 0, only=half, stop=stop)
-    if not one or not fewer.straight or fewer.other != alike.other or fewer.replay.n_steps < stop:
+    if not fewer.straight or fewer.other != alike.other or fewer.replay.n_steps < stop:
         return None
     counts = np.rint(fewer.sizes / one)
     return Rates(half, float(counts.mean()), q * half, _at_least(int(counts.sum()), half * len(counts), q))
@@ -113,25 +150,35 @@ def _poisson(pipeline: Pipeline, seen: TakingPart) -> Finding:
     return consistent(name, f"In {hits} of {n} rounds a record took part exactly once.", rests, exact=False)
 
 
-def _one_size(pipeline: Pipeline, sums: Floats | None) -> Finding | None:
-    """Refuted where all batches have one size."""
-    q, n = float(pipeline.privacy.sample_rate), len(pipeline.members)
-    likeliest = math.floor((n + 1) * q)
-    same = min(SAME, 0.5 / max(likeliest, 1))
-    if sums is None or q == 1 or not sums.min() > 0 or np.ptp(sums) > same * sums.max():
+def _by_sizes(pipeline: Pipeline, counts: Ints | None) -> Finding | None:
+    """Refuted where batches are too large, or many have one size, more than could at any rate."""
+    n, q = len(pipeline.members), float(pipeline.privacy.sample_rate)
+    if counts is None or q == 1:
         return None
-    chance = math.exp(
-        special.gammaln(n + 1)
-        - special.gammaln(likeliest + 1)
-        - special.gammaln(n - likeliest + 1)
-        + special.xlogy(likeliest, q)
-        + special.xlog1py(n - likeliest, -q)
-    )  # of the likeliest size
-    if chance ** (len(sums) - 1) > SHARE / 2:
+    values, often = np.unique(counts, return_counts=True)
+    size, times, total = int(values[np.argmax(often)]), int(often.max()), len(counts)
+    rests = f"{total} batches of copies of one record."
+    if not 0 < size < n:
         return None
-    text = "All batches have the same size, so they are not drawn by coins, one for each record. The accountant's ε "
-    rests = f"{len(sums)} steps without noise on copies of one record."
-    return refuted("P112", text + "is for Poisson batches, and does not hold here.", rests, exact=False)
+    rate = _least(int(counts.sum()), n * total, SHARE / 4)
+    if rate > q:
+        text = f"Batches have {counts.mean():.3g} records on average, where {n * q:.3g} are expected."
+        return refuted("P154", text, rests, exact=False, rate=rate, measured=rate, allowed=q)
+    likely = _chance_of_size(size, n)
+    if total * _at_least(times, total, likely) > SHARE / 4:  # as many sizes as batches, at most
+        return None
+    more = "They are not drawn by coins, one for each record. The accountant's ε is for Poisson batches."
+    two: dict[str, Any] = {"measured": times / total, "allowed": likely}
+    if times == total:
+        return refuted("P112", f"All batches have {size} records. {more}", rests, exact=False, **two)
+    text = f"{times} of {total} batches have {size} records, where {100 * likely:.2g} % may. {more}"
+    return refuted("P151", text, rests, exact=False, **two)
+
+
+def _chance_of_size(k: int, n: int) -> float:
+    """The chance that k of n coins show heads, at the rate at which it is largest."""
+    of_any = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return math.exp(of_any + special.xlogy(k, k / n) + special.xlog1py(n - k, -k / n))
 
 
 def _at_least(hits: int, n: int, rate: float) -> float:

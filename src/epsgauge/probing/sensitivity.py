@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from epsgauge.numbers import told_apart
 from epsgauge.probing.ball import radius
+from epsgauge.probing.company import ABOVE, Rung, among_alike, by_content, first_clipped
 from epsgauge.probing.finding import Finding, consistent, not_tested, refuted
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
@@ -33,11 +35,12 @@ SEEDS, WITHOUT = 16, 2
 ROUNDING = 1e-3
 # Records of which it is seen when they take part in a whole training.
 TARGETS = 3
+ORDERED = "The training orders its records, so that one takes part in other steps if it is replaced."
 Where = tuple[int, int, int | None]  # a model, a place in its training set, and a step
 
 
 def sensitivity(
-    pipeline: Pipeline, records: Records, seen: TakingPart, walk: float, *, quiet: bool, late: bool
+    pipeline: Pipeline, records: Records, seen: TakingPart, walk: float, *, quiet: bool, late: bool, stop: int
 ) -> Finding:
     """The same step with each of the crafted records in one place: all updates are within 2C of each other.
 
@@ -47,12 +50,21 @@ def sensitivity(
     name, at = "sensitivity", seen.first
     if at is None:
         return not_tested(name, "No record that was replaced took part in a step that was seen.")
+    if seen.norms is not None:
+        text = "Replacing a record of a batch changed the clipping norm of its step from {} to {}."
+        more = " Choose it from public numbers, or from noisy ones of the steps before."
+        return refuted("P152", text.format(*told_apart(*seen.norms)) + more, "Ordinary records.")
     model, target, step = at
     first: Where = (model, int(seen.places[target]), step)
-    last = _last(pipeline, records, seen, walk) if late else (0, 0, None)
-    far, who, tried, where, reach = seen.farthest, "an ordinary record by another one", 0, first, 0.0
-    for place, names in ((first, list(records.crafted)), (last, LATE)):
-        updates = _updates(pipeline, {n: records.crafted[n] for n in names if n in records.crafted}, place, walk)
+    last = _last(pipeline, records, seen, walk) if late and not seen.adapts else (0, 0, None)
+    rung = first_clipped(pipeline, records, first[1], model, step, walk)
+    (far, which), tried, reach = seen.farthest, 0, 0.0
+    who, where, pair = "an ordinary record by another one", first, (records.targets[which], records.instead[which])
+    for place, tries in (
+        (first, records.crafted | _of_norm(rung)),
+        (last, {n: records.crafted[n] for n in LATE if n in records.crafted}),
+    ):
+        updates = _updates(pipeline, tries, place, walk)
         tried += len(updates)
         rests = f"One seed; {tried} crafted records, and {seen.direct.sum()} steps with ordinary ones."
         spoilt = [what for what, update in updates.items() if not np.isfinite(update).all()]
@@ -65,12 +77,14 @@ def sensitivity(
         for (a, x), (b, y) in itertools.combinations(updates.items(), 2):
             moved = moved_by(x, y, seen.unit)
             if moved > far:
-                far, who, where = moved, f"record {a} by {b}", place
+                far, who, where, pair = moved, f"record {a} by {b}", place, (tries[a], tries[b])
     allowed, added = ALLOWED["replacing"], _Added(0.0, "")
+    two = {"measured": far, "allowed": allowed}
     if far > allowed * (1 + ROUNDING):
+        if by_content(pipeline, seen, *pair, stop):
+            return not_tested(name, ORDERED)
         here, most = told_apart(far, allowed)
         text = f"Replacing {who} moved an update by {here} clipping norms; clipped gradients allow {most}."
-        two = {"measured": far, "allowed": allowed}
         return refuted("P104", text, rests, reach=far / allowed, where=_at(who, where), **two)
     text = f"Replacing {who} moved an update by {far:.3g} clipping norms, of {allowed:g} allowed."
     if pipeline.adjacency == "add-remove":
@@ -81,9 +95,23 @@ def sensitivity(
             text = f"{added.said} Clipped gradients allow {allowed:g}."
             two = {"measured": added.far, "allowed": allowed}
             return refuted("P105", text, rests, reach=reach, where="the last record, step 1", **two)
+    together = among_alike(pipeline, seen, rung, stop) if rung is not None and not seen.adapts else 0.0
+    if together > ALLOWED["replacing"] * (1 + ROUNDING):
+        here, most = told_apart(together, ALLOWED["replacing"])
+        alike = f"Among records that are alike, replacing one moved an update by {here} clipping norms"
+        reach, more = together / ALLOWED["replacing"], "What a record adds depends on the others of its batch."
+        two = {"measured": together, "allowed": ALLOWED["replacing"]}
+        return refuted("P153", f"{alike}; clipped gradients allow {most}. {more}", rests, reach=reach, **two)
     spoils = _with_nan(pipeline, records, first, walk)
-    farthest = max(far / ALLOWED["replacing"], added.far, reach)
+    farthest = max(max(far, together) / ALLOWED["replacing"], added.far, reach)
     return consistent(name, text + spoils, rests, measured=farthest, allowed=1.0)
+
+
+def _of_norm(rung: Rung | None) -> dict[str, int]:
+    """Records whose gradients are a little longer than the clipping norm, and one in the opposite direction."""
+    if rung is None:
+        return {}
+    return {f"a little longer ({i + 1})": rung.up(i) for i in range(ABOVE)} | {"opposite to it": rung.ladder.opposite}
 
 
 def _at(who: str, where: Where) -> str:
@@ -119,12 +147,13 @@ def adding(pipeline: Pipeline, records: Records, *, quiet: bool) -> _Added:
             break
     else:
         return _Added(0.0, f"{no} among {SEEDS} first steps, none was fit for it.")
+    usual = pipeline.replay(drawn, stop=1, quiet=quiet)
     without = pipeline.replayed(drawn, leave_out=last, stop=1, quiet=quiet)
     moved = {}
     for what in LATE:
         put = {last: records.crafted.get(what, other)}
         there = pipeline.replayed(drawn, put=put, stop=1, quiet=quiet)
-        if there is not None and without is not None and there.updates and without.updates:
+        if there is not None and without is not None and there.drew_like(usual) and there.updates and without.updates:
             moved[what] = moved_by(there.updates[0].astype(np.float64), without.updates[0], there.unit)
     if not moved:
         return _Added(0.0, f"{no} the training refuses such records.")
@@ -141,16 +170,22 @@ def _same(one: Replay, other: Replay) -> bool:
 
 
 def _updates(pipeline: Pipeline, crafted: dict[str, int], at: Where, walk: float) -> dict[str, Floats]:
-    """Of one step, with each of these records in a place of a model's training set; without those that it refuses."""
-    out: dict[str, Floats] = {}
+    """Of one step, with each of these records in a place of a model's training set.
+
+    Without those that it refuses, and those for which it draws other random numbers than for most.
+    """
+    found: dict[str, Replay] = {}
     model, place, step = at
     if step is None:
-        return out
+        return {}
     for what, index in crafted.items():
         again = pipeline.replayed(model, put={place: index}, stop=step + 1, keep=[step], walk=walk)
         if again is not None and again.kept == [step]:
-            out[what] = again.updates[0].astype(np.float64)
-    return out
+            found[what] = again
+    usual = Counter(again.states[-1] for again in found.values()).most_common(1)
+    return {
+        what: again.updates[0].astype(np.float64) for what, again in found.items() if again.states[-1] == usual[0][0]
+    }
 
 
 def _last(pipeline: Pipeline, records: Records, seen: TakingPart, walk: float) -> Where:

@@ -5,6 +5,8 @@ Every update is replaced by the same random one, so that two models differ only 
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -58,15 +60,11 @@ def bypass(pipeline: Pipeline, records: Records, usual: Replay, walk: float) -> 
     name, everywhere = "bypass", range(len(pipeline.members))
     place = int(np.flatnonzero(pipeline.members == records.targets[0])[0])
     names = [*(n for n in TELLING if n in records.crafted), *(n for n in records.crafted if n not in TELLING)]
-    tries = [(f"record {what}", {place: records.crafted[what]}) for what in names[:TRIED]]
-    tries += [
-        (f"copies of record {what} alone", dict.fromkeys(everywhere, records.crafted[what])) for what in names[:TRIED]
-    ]
+    tries = [(f"record {what}", {place: records.crafted[what]}) for what in names]
+    copies = [(f"copies of record {what} alone", dict.fromkeys(everywhere, records.crafted[what])) for what in names]
     tried = 0
-    for what, put in tries:
-        other = pipeline.replayed(put=put, walk=walk)
-        if other is None:
-            continue
+    others = (_first_of(pipeline, each, walk) for each in (tries, copies))
+    for what, other in itertools.chain.from_iterable(others):
         if len(usual.norms | other.norms) > 1:
             return not_tested(name, ADAPTIVE)
         tried += 1
@@ -79,6 +77,12 @@ def bypass(pipeline: Pipeline, records: Records, usual: Replay, walk: float) -> 
         return not_tested(name, "The training refuses the records that were tried.")
     text = "With the same updates, the model is the same whatever the data."
     return consistent(name, text, f"Whole trainings whose updates are scripted, with {tried} other data sets.")
+
+
+def _first_of(pipeline: Pipeline, tries: list[tuple[str, dict[int, int]]], walk: float) -> Iterator[tuple[str, Replay]]:
+    """The first trainings that are not refused."""
+    made = ((what, pipeline.replayed(put=put, walk=walk)) for what, put in tries)
+    return itertools.islice(((what, other) for what, other in made if other is not None), TRIED)
 
 
 def left_out(pipeline: Pipeline, usual: Replay, walk: float, rates: Rates | None) -> Finding:

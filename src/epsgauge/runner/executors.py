@@ -42,7 +42,12 @@ class Workers:
         self.expected = Expected(self.sources.code)
         self._plan, self._count = plan, count
         self._pool = Pool(pickled(plan), count, plan.execution.timeout)
-        self.late, self.replace, self.leave = self._pool.late, self._pool.replace, self._pool.leave
+        self.crashes, self.late, self.replace, self.leave = (
+            self._pool.crashes,
+            self._pool.late,
+            self._pool.replace,
+            self._pool.leave,
+        )
 
     @property
     def in_flight(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from epsgauge.processes import SAFE_PATH, safe_path
 from epsgauge.runner import worker
+from epsgauge.runner.deaths import crashes
 from epsgauge.runner.limit import late
 from epsgauge.runner.scratch import Scratch
 
@@ -87,6 +88,10 @@ class Pool:
     def late(self) -> dict[tuple[int, ...], str]:
         """Which jobs of workers that died had taken too long, each with a sentence."""
         return late(self._scratch.folder, self._timeout) if self._scratch and self._timeout else {}
+
+    def crashes(self) -> list[str]:
+        """Where workers crashed in compiled code."""
+        return crashes(self._scratch.folder) if self._scratch else []
 
     def replace(self, *, alone: bool) -> None:
         """Start again after a worker died, with one worker or with all."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from epsgauge.errors import EpsgaugeError
 from epsgauge.runner.crew import Batch, Crew, JobLost
+from epsgauge.runner.deaths import why_died
 from epsgauge.runner.executors import crew_for
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import each
@@ -19,6 +20,7 @@ from epsgauge.runner.same import checked, nothing
 
 T = TypeVar("T")
 
+DIED = "a worker process died while it ran the plan's code"
 DIED_TWICE = "its worker process died twice (killed, out of memory or crashed)"
 _DEATHS = 2  # of a worker that trains one model and nothing else
 _VANISHED = 5  # times that a job may lose its machine: those are taken away, or restarted, for reasons of their own
@@ -43,12 +45,12 @@ def single(crew: Crew, job: Callable[..., list[T]], *args: Any, waiting: Callabl
         except (BrokenExecutor, JobLost) as error:
             if getattr(error, "vanished", False):
                 continue
-            break
+            late: list[str] = list(crew.late().values())
+            traces: list[str] = getattr(crew, "crashes", list)()
+            raise EpsgaugeError(f"{DIED}: {late[-1] if late else why_died(error, traces)}") from error
         crew.sources.check()
         return found
-    raise EpsgaugeError(
-        "a worker process died while it read the plan's code and data: it was killed, crashed or ran out of memory."
-    )
+    raise EpsgaugeError(f"{DIED}: {VANISHED}.")
 
 
 def _submitted(

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from epsgauge.errors import EpsgaugeError, InvalidInput
-from epsgauge.games.experiment import draw, failure
+from epsgauge.errors import EpsgaugeError
+from epsgauge.games.experiment import draw
 from epsgauge.games.roles import assign, ranked
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.privacy import Privacy
-from epsgauge.references import beside
+from epsgauge.references import beside, users_code
 from epsgauge.runner.hopeless import no_control
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import play, prepare, split, surveyed, table, watcher_of
@@ -68,17 +68,12 @@ def attempt(plan: Plan) -> list[Trial]:
         start = time.perf_counter()
         asked: Ints = np.concatenate([members, roles.reference])
         data, points = on.points.take(drawn.training), on.points.take(asked)
-        try:
-            with beside(plan.folder):
-                watch = None if watcher is None else watcher(drawn)
-                size = game.train_size
-                seen = observed(trainer, data, points, len(asked), seed=seed, size=size, watch=watch)["loss"]
-                if watch is not None:
-                    watch.channels()  # says what a trainer does wrong
-        except EpsgaugeError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise InvalidInput(f"the trainer {plan.trainer.use} failed: {failure(error)}") from error
+        with beside(plan.folder), users_code(f"the trainer {plan.trainer.use}", line=True):
+            watch = None if watcher is None else watcher(drawn)
+            size = game.train_size
+            seen = observed(trainer, data, points, len(asked), seed=seed, size=size, watch=watch)["loss"]
+            if watch is not None:
+                watch.channels()  # says what a trainer does wrong
         return seen, time.perf_counter() - start
 
     first, _ = losses(drawn.seed)

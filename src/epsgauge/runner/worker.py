@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
+import multiprocessing
 import os
 import pickle
 import signal
@@ -10,10 +12,12 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from epsgauge.errors import InvalidInput
 from epsgauge.processes import restore_path
+from epsgauge.references import line_of, text_of
+from epsgauge.runner.deaths import CRASH
 from epsgauge.trainers import leaving
 
 T = TypeVar("T")
@@ -23,6 +27,7 @@ _ORPHAN_SECONDS = 0.25  # how often a worker looks whether the process that star
 
 _payload = b""
 _opener: Opener | None = None
+_crash: IO[str] | None = None  # kept open
 _heads: dict[str, tuple[Any, ...]] = {}
 
 
@@ -35,7 +40,18 @@ def begin(payload: bytes, opener: Opener, parent: int, path_setting: str | None)
     os.dup2(2, 1)  # what training code prints is no answer of ours
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes: the parent decides what it means
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    multiprocessing.set_start_method(None, force=True)  # loky's own would be that of the user's processes, too
+    _note_crashes()
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+
+
+def _note_crashes() -> None:
+    """A crash in compiled code says where it was in a file, and not on the screen."""
+    global _crash
+    folder = leaving.scratch()
+    if folder is not None:
+        _crash = open(os.path.join(folder, f"{CRASH}{os.getpid()}"), "w")  # noqa: SIM115  as long as the process
+        faulthandler.enable(_crash)
 
 
 def _leave_with(parent: int) -> None:
@@ -62,7 +78,13 @@ def _plan() -> Any:
 
 
 def with_plan(job: Callable[..., list[T]], *args: Any) -> list[T]:
-    done = job(_plan(), *args)
+    try:
+        done = job(_plan(), *args)
+    except Exception:
+        raise
+    except BaseException as error:  # Ctrl-C does not come here: the user's code raised it
+        what = f"{type(error).__name__}: {text_of(error)}{line_of(error)}"
+        raise InvalidInput(f"the plan's code raised {what}. Raise an Exception, or return.") from None
     _settle()
     return done
 
