@@ -466,3 +466,73 @@ def test_nothing_stays_behind_in_this_process(tmp_path, capfd):
     (tmp_path / "a.txt").write_text("outside", encoding="utf-8")
     assert subprocess.run(["true"], check=True).returncode == 0
     assert capfd.readouterr().out == ""
+
+
+def test_the_overlay_answers_as_a_file_system_does(home):
+    """Random calls on a folder inside, and their twins on a copy in the temporary folder, which is written as it is."""
+    script = """
+        import os, random, shutil, sys, tempfile
+        from pathlib import Path
+
+        def tree(root):
+            found = {}
+            for folder, folders, files in os.walk(root):
+                for name in folders + files:
+                    path = os.path.join(folder, name)
+                    found[os.path.relpath(path, root)] = (
+                        os.readlink(path) if os.path.islink(path) else Path(path).is_dir() or Path(path).read_text())
+            return found
+
+        def call(what, root, a, b):
+            a, b = os.path.join(root, a), os.path.join(root, b)
+            try:
+                match what:
+                    case "write": Path(a).write_text(what)
+                    case "append":
+                        with open(a, "a") as file:
+                            file.write(what)
+                    case "update":
+                        with open(a, "r+") as file:
+                            file.write("U")
+                    case "new": open(a, "x").close()
+                    case "read": return Path(a).read_text()
+                    case "list": return sorted(os.listdir(a))
+                    case "scan": return sorted((e.name, e.is_dir(follow_symlinks=False)) for e in os.scandir(a))
+                    case "kind": return os.path.isdir(a), os.path.isfile(a), os.path.lexists(a), os.path.islink(a)
+                    case "real": return os.path.relpath(os.path.realpath(a), os.path.realpath(root))
+                    case "size": return os.path.isfile(a) and os.stat(a).st_size
+                    case "truncate": os.truncate(a, 1)
+                    case "link": os.symlink(os.path.basename(b), a)
+                    case "rename": os.replace(a, b)
+                    case "move": shutil.move(a, b) and None
+                    case "copy": shutil.copy(a, b) and None
+                    case "tree": shutil.copytree(a, b) and None
+                    case "rmtree": shutil.rmtree(a)
+                    case name: getattr(os, name)(a)
+            except (OSError, shutil.Error) as error:
+                return type(error).__name__
+
+        def is_below(b, a):
+            return os.path.realpath(os.path.join(twin, b)).startswith(os.path.realpath(os.path.join(twin, a)))
+
+        inside, twin = "root", os.path.join(tempfile.mkdtemp(), "root")
+        draw = random.Random(sys.argv[-1][-1])
+        shutil.copytree(inside, twin, symlinks=True)
+        names = [f"{a}{b}" for a in ("", "a/", "b/", "a/b/", "l/") for b in "abl"] + ["a/b/c/d"]
+        calls = ("write append update new read list scan kind real size truncate link rename move copy tree rmtree "
+                 "mkdir makedirs remove rmdir readlink").split()
+        done = []
+        for _ in range(400):
+            what, a, b = draw.choice(calls), draw.choice(names), draw.choice(names)
+            if what == "tree" and (len(tree(twin)) > 20 or is_below(b, a)):
+                continue  # it would not end
+            done.append((what, a, b, call(what, inside, a, b), call(what, twin, a, b)))
+            assert done[-1][3] == done[-1][4], done[-8:]
+            assert tree(inside) == tree(twin), (done[-8:], tree(inside), tree(twin))
+    """
+    for folder in ("root/a/b", "root/b"):
+        (home / folder).mkdir(parents=True)
+    for file in ("root/a/a", "root/a/b/a", "root/b/b"):
+        (home / file).write_text(file, encoding="utf-8")
+    (home / "root/l").symlink_to("a")
+    assert sandboxed(home, script, script)[:3] == ["", "", ""]

@@ -77,8 +77,10 @@ class Overlay:
             if (part := rest.pop()) in ("", "."):
                 continue
             path = os.path.normpath(os.path.join(done, part))
-            place = self.place(path)
-            if (not any(rest) and not follow) or not stat.S_ISLNK(_mode(place)) or path.startswith("/proc/"):
+            mode = _mode(place := self.place(path))
+            if not stat.S_ISLNK(mode) or (not any(rest) and not follow) or path.startswith("/proc/"):
+                if any(rest) and mode and not stat.S_ISDIR(mode) and not stat.S_ISLNK(mode):
+                    raise _failed(errno.ENOTDIR, os.fsdecode(name))
                 done = path
                 continue
             if (links := links + 1) > _LINKS:

@@ -52,7 +52,7 @@ def _swap(instead: dict[int, Any]) -> None:
         method = getattr(tempfile._TemporaryFileCloser, closed)  # type: ignore[attr-defined]
         method.__defaults__ = tuple(instead.get(id(value), value) for value in method.__defaults__ or ())
     if globber := getattr(sys.modules.get("glob"), "_StringGlobber", None):  # since Python 3.13
-        for name in ("scandir", "lexists"):
+        for name in {"scandir", "lstat"} & vars(globber).keys():
             setattr(globber, name, staticmethod(instead.get(id(getattr(globber, name)), getattr(globber, name))))
 
 
@@ -156,7 +156,11 @@ def _wrappers() -> list[tuple[Any, Any]]:
 
     def add(names: tuple[str, ...], act: Callable[..., Callable[..., Any]]) -> None:
         originals = [getattr(os, name) for name in names if hasattr(os, name)]
-        found.extend((original, _on_overlay(original, act(original))) for original in originals)
+        for original in originals:
+            found.append((original, _on_overlay(original, act(original))))
+            for able in (os.supports_follow_symlinks, os.supports_fd, os.supports_dir_fd):
+                if original in able:
+                    able.add(found[-1][1])
 
     def follows(named: dict[str, Any]) -> bool:
         return bool(named.get("follow_symlinks", True))

@@ -57,6 +57,9 @@ class Sandbox:
             self.overlay.push(os.path.realpath(folder))
         self.guard.scratch = self.overlay.scratch
         self.enter()
+        if board := sys.modules.get("tensorboard.summary.writer.event_file_writer"):
+            for name in ("add_event", "flush", "close"):  # they wait for a thread that the fork has lost
+                setattr(board.EventFileWriter, name, lambda *_: None)
 
     def enter(self) -> None:
         """Print into files of the scratch folder, and have temporary files there."""

@@ -17,8 +17,8 @@ Note = Callable[[str], None]
 CUDA = "CUDA was mapped to the CPU"
 _DEVICES = ("cuda", "mps", "xpu")
 _MAKERS = (
-    *("zeros", "ones", "full", "empty", "empty_strided", "eye", "arange", "linspace", "logspace", "tensor", "as_tensor"),
-    *("rand", "randn", "randint", "randperm", "normal", "asarray", "tril_indices", "triu_indices", "sparse_coo_tensor"),
+    *("zeros", "ones", "full", "empty", "empty_strided", "eye", "arange", "linspace", "logspace", "tril_indices"),
+    *("tensor", "as_tensor", "asarray", "rand", "randn", "randint", "randperm", "normal", "triu_indices"),
     *("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "randint_like"),
 )
 _NEW = ("new_tensor", "new_zeros", "new_ones", "new_full", "new_empty")
