@@ -191,6 +191,8 @@ class Overlay:
             if place == self.own(path):
                 os.replace(place, target)
             else:
+                if _mode(target):
+                    os.unlink(target)
                 self.copy(place, target)
             self._hide(path)
             return

@@ -19,6 +19,7 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGED = ("chmod", "utime", "truncate", "chown", "setxattr", "removexattr", "chflags")
 _READ = ("stat", "access", "chdir", "listxattr", "getxattr", "statvfs")
 _NEW = ("mkdir", "mkfifo", "mknod")
+_OF_TWO = ("rename", "replace", "symlink", "link")
 _KEPT = ("posix", "_io", "_sqlite3")  # modules that keep their own functions: Python's imports read real files
 _current: Overlay | None = None
 
@@ -61,18 +62,20 @@ def _on_overlay(original: Callable[..., Any], act: Callable[..., Any]) -> Callab
 
     @functools.wraps(original, updated=())
     def call(path: Any = ".", *args: Any, **named: Any) -> Any:
-        if _current is None or is_real() or isinstance(path, int | None) or named.keys() & {"src_dir_fd", "dst_dir_fd"}:
+        if _current is None or is_real() or isinstance(path, int | None):
             return original(path, *args, **named)
+        if args and any(name.endswith("dir_fd") for name in named) and original.__name__ in _OF_TWO:
+            raise NotImplementedError(f"{original.__name__} with a descriptor of a folder is unavailable in a sandbox")
         if (folder := named.pop("dir_fd", None)) is not None:
             path = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), os.fsdecode(path))
-        with _named(_current), real_files():
+        with _script_paths(_current), real_files():
             return act(_current, path, *args, **named)
 
     return call
 
 
 @contextmanager
-def _named(overlay: Overlay) -> Iterator[None]:
+def _script_paths(overlay: Overlay) -> Iterator[None]:
     """Errors name the script's path, not the place."""
     try:
         yield
@@ -84,9 +87,9 @@ def _named(overlay: Overlay) -> Iterator[None]:
 
 def _where(overlay: Overlay, path: Any, follow: bool = True) -> Any:
     """A place to read; the path as the script wrote it if it is unchanged."""
-    resolved, written = overlay.resolve(path, follow), os.path.join(os.getcwd(), os.fsdecode(path))
-    place = overlay.place(resolved)
-    return path if place == resolved and overlay.shown(written) == written else place
+    resolved = overlay.resolve(path, follow)
+    place, written = overlay.place(resolved), os.path.normpath(os.path.join(os.getcwd(), os.fsdecode(path)))
+    return path if place == resolved == written else place
 
 
 def _to_open(overlay: Overlay, path: Any, flags: int) -> Any:
@@ -187,7 +190,7 @@ def _wrappers() -> list[tuple[Any, Any]]:
         place = to_open(file, flags | (os.O_RDWR if flags or "+" in mode else 0))
         if opener := named.pop("opener", None):  # it opens by functions that go through the overlay
             named["opener"] = lambda _, flags: opener(file, flags)
-        with _named(_current):
+        with _script_paths(_current):
             return real_open(place, mode, *args, **named)
 
     @functools.wraps(real_connect, updated=())

@@ -15,6 +15,7 @@ from typing import Any
 Place = Callable[[Any, bool], Any]  # where a path lies, and whether it will be written
 Note = Callable[[str], None]
 CUDA = "CUDA was mapped to the CPU"
+UNCOMPILED = "torch.compile was left out"
 _DEVICES = ("cuda", "mps", "xpu")
 _MAKERS = (
     *("zeros", "ones", "full", "empty", "empty_strided", "eye", "arange", "linspace", "logspace", "tril_indices"),
@@ -26,9 +27,9 @@ _OF_WORKERS = (
     "num_workers",
     "persistent_workers",
     "prefetch_factor",
-    "pin_memory",
     "multiprocessing_context",
     "timeout",
+    "pin_memory",
 )
 # Compiled functions that open files themselves: the argument that is a path, and whether they write it.
 _COMPILED = {
@@ -36,11 +37,12 @@ _COMPILED = {
     "safetensors._safetensors_rust": [("serialize_file", 1, True), ("safe_open", 0, False)],
     "tokenizers.tokenizers": [
         ("Tokenizer.save", 1, True),
-        ("models.Model.save", 1, True),
         ("Tokenizer.from_file", 0, False),
+        ("models.Model.save", 1, True),
     ],
     "pyarrow.lib": [("memory_map", 0, False)],
 }
+_kept: list[Any] = []  # functions that torch knows by their address
 
 
 class _AfterImport:
@@ -50,11 +52,8 @@ class _AfterImport:
         self.hooks = hooks
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if (
-            name not in self.hooks
-            or not (spec := importlib.machinery.PathFinder.find_spec(name, path))
-            or not spec.loader
-        ):
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if name in self.hooks else None
+        if spec is None or spec.loader is None:
             return None
         execute, hook = spec.loader.exec_module, self.hooks[name]
 
@@ -149,6 +148,7 @@ def _on_cpu(torch: Any, put: Callable[[Any, str, Any], None], note: Note, place:
 
         if name := torch.jit._builtins._find_builtin(original):  # scripted functions call it
             torch.jit._builtins._register_builtin(call, name)
+            _kept.append(call)
         return call
 
     def seeming(real: Any) -> Any:
@@ -176,13 +176,9 @@ def _on_cpu(torch: Any, put: Callable[[Any, str, Any], None], note: Note, place:
     put(torch, "set_default_device", lambda device, set_default=torch.set_default_device: set_default(cpu(device)))
     for name in ("device", "Generator"):
         put(torch, name, seeming(getattr(torch, name)))
-    copyreg.pickle(device_type, lambda device: (torch.device, tuple(str(device).split(":")[:1])))
-    for name, value in (
-        ("is_available", False),
-        ("device_count", 0),
-        ("current_device", 0),
-        ("get_device_name", "CPU"),
-    ):
+    copyreg.pickle(device_type, lambda device: (torch.device, (str(device),)))
+    answers = {"is_available": False, "device_count": 0, "current_device": 0, "get_device_name": "CPU"}
+    for name, value in answers.items():
         put(torch.cuda, name, lambda *_, value=value, **__: value)
     for name in ("set_device", "synchronize", "reset_peak_memory_stats"):
         put(torch.cuda, name, lambda *_, **__: None)
@@ -200,11 +196,11 @@ def _uncompiled(torch: Any, put: Callable[[Any, str, Any], None], note: Note) ->
     """Without compiled models, threads of its own and workers, all of which a fork would lose."""
 
     def identity(model: Any = None, **_: Any) -> Any:
-        note("torch.compile was left out")
+        note(UNCOMPILED)
         return (lambda given: given) if model is None else model
 
     put(torch, "compile", identity)
-    put(torch.nn.Module, "compile", lambda self, *_, **__: identity(self) and None)
+    put(torch.nn.Module, "compile", lambda *_, **__: note(UNCOMPILED))
     for name in ("set_num_threads", "set_num_interop_threads"):
         put(torch, name, lambda _: None)
     loader = torch.utils.data.DataLoader
