@@ -1,99 +1,15 @@
-"""Scripts in a sandbox, in their own processes: they see what they write, and no file of the user changes."""
+"""Scripts in a sandbox: they see what they write, and no file of the user changes."""
 
-import hashlib
-import json
 import os
 import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 import pytest
-
-import epsgauge
-
-SOURCE = str(Path(epsgauge.__file__).parents[1])
-# Runs a script, then in forked children another one; prints what happened.
-RUN = """
-import json, os, runpy, sys, traceback
-from pathlib import Path
-from epsgauge.scripts.sandbox import last_lines, sandbox
-
-scratch, locked, *scripts = sys.argv[1:]
-scratch, out = Path(scratch), os.dup(1)
-
-def run(script, *args):
-    sys.argv = [script, *args]
-    try:
-        runpy.run_path(script, run_name="__main__")
-    except BaseException as error:
-        traceback.print_exc()
-        return f"{type(error).__name__}: {error}"
-    return ""
-
-told = []
-with sandbox(scratch, locked=locked == "locked") as box:
-    told.append(run(scripts[0]))
-    for number in range(2 if len(scripts) > 1 else 0):
-        read, write = os.pipe()
-        if not (pid := os.fork()):
-            box.child_of(scratch / f"child {number}")
-            error = run(scripts[1], str(number))
-            sys.stdout.flush()
-            os.write(write, error.encode())
-            os._exit(0)
-        os.close(write)
-        os.waitpid(pid, 0)
-        told.append(os.read(read, 65536).decode())
-    told.append({"changes": box.changes, "refused": box.refused})
-told[-1]["last"] = last_lines(scratch)
-os.write(out, json.dumps(told).encode())
-"""
-
-
-def digest(folder):
-    """Content, mode and time of every file."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        status = path.lstat()
-        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else os.path.islink(path)
-        found[str(path.relative_to(folder))] = (content, status.st_mode, status.st_mtime_ns)
-    return found
+from in_sandbox import sandboxed, user_folder
 
 
 @pytest.fixture
 def home(tmp_path):
-    """A user's folder with everything in it that a script could spoil."""
-    home = tmp_path / "Müllers Übung 1"
-    (home / "checkpoints/old").mkdir(parents=True)
-    (home / "empty").mkdir()
-    (home / "data.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    (home / "notes.log").write_text("first\n", encoding="utf-8")
-    (home / "kept.txt").write_text("kept", encoding="utf-8")
-    for name in ("last.pt", "best.npy", "model.pkl", "old/1.pt", "old/2.pt"):
-        (home / "checkpoints" / name).write_bytes(b"of the user")
-    (home / "latest").symlink_to("checkpoints/old")
-    (home / "link.txt").symlink_to("kept.txt")
-    return home
-
-
-def sandboxed(home, script, after=None, *, cwd=None, locked=False):
-    """What the script's processes told: errors of the first and its children, then the sandbox."""
-    scripts = []
-    for name, text in (("train.py", script), ("after.py", after)):
-        if text is not None:
-            (home / name).write_text(textwrap.dedent(text), encoding="utf-8")
-            scripts.append(str(home / name))
-    before = digest(home)
-    command = [sys.executable, "-c", RUN, str(home.parent / "scratch"), "locked" if locked else "", *scripts]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": SOURCE}
-    done = subprocess.run(command, cwd=cwd or home, env=environment, capture_output=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    shown = [path.read_text(encoding="utf-8")[-3000:] for path in home.parent.glob("scratch/**/stderr.txt")]
-    print(*shown)  # noqa: T201  # pytest shows it if the test fails
-    assert digest(home) == before
-    return json.loads(done.stdout)
+    return user_folder(tmp_path)
 
 
 PLAIN = """
@@ -231,114 +147,6 @@ def test_children_see_the_prelude_and_not_each_other(home):
     assert sandboxed(home, first, after)[:3] == ["", "", ""]
 
 
-def test_what_numpy_pandas_and_torch_write_is_read_back(home):
-    script = """
-        import sys
-        import numpy as np, torch
-        from pathlib import Path
-        torch.save({"a": torch.ones(2)}, "checkpoints/last.pt")
-        torch.save([1], Path("checkpoints/ü.pt"))
-        assert torch.load("checkpoints/last.pt")["a"].tolist() == [1, 1]
-        assert torch.load("checkpoints/last.pt", mmap=True)["a"].tolist() == [1, 1]
-        assert torch.load(Path("checkpoints/ü.pt")) == [1]
-        np.save("checkpoints/best.npy", np.arange(3))
-        np.savez("all.npz", a=np.ones(1))
-        np.savetxt("table.txt", np.ones((2, 2)))
-        np.ones(2).tofile("raw.bin")
-        assert np.load("checkpoints/best.npy").tolist() == [0, 1, 2] and np.load("all.npz")["a"] == 1
-        assert np.loadtxt("table.txt").shape == (2, 2) and np.fromfile("raw.bin").tolist() == [1, 1]
-        assert np.genfromtxt("data.csv", delimiter=",", skip_header=1).tolist() == [1, 2]
-        scripted = torch.jit.script(torch.nn.Linear(2, 2))
-        torch.jit.save(scripted, "scripted.pt")
-        torch.jit.load("scripted.pt")
-        from safetensors.torch import save_file, load_file
-        save_file({"a": torch.zeros(1)}, "model.safetensors")
-        assert load_file("model.safetensors")["a"] == 0
-        import pandas as pd
-        pd.DataFrame({"a": [1]}).to_csv("data.csv")
-        assert pd.read_csv("data.csv")["a"].tolist() == [1]
-    """
-    error, sandbox = sandboxed(home, script, script, locked=True)[::3]
-    assert (error, sandbox["refused"]) == ("", [])
-
-
-def test_torch_stays_on_the_cpu(home):
-    script = """
-        import pickle, torch
-        from torch import nn
-        from torch.utils.data import DataLoader, TensorDataset
-        assert not torch.cuda.is_available()
-        device = torch.device("cuda:0")
-        assert device.type == "cpu" and isinstance(device, torch.device)
-        assert pickle.loads(pickle.dumps(device)) == device
-        assert torch.device("cpu", 0).index == 0 and torch.device("meta").type == "meta"
-        torch.cuda.set_device(0), torch.cuda.manual_seed_all(0), torch.cuda.synchronize(), torch.cuda.empty_cache()
-        model = nn.Linear(3, 2, device="cuda").to("cuda").to(device).cuda()
-        x = torch.randn(4, 3, device="cuda:1").to(0, non_blocking=True).cuda().pin_memory()
-        x = x + torch.zeros_like(x, device="cuda") + x.new_zeros(3, device="cuda") + torch.tensor([1.0], device=device)
-        assert x.dtype == torch.float32 and x.to(torch.float64).dtype == torch.float64
-        torch.manual_seed(0), torch.randperm(3, generator=torch.Generator(device="cuda").manual_seed(0))
-        torch.save(model.state_dict(), "a.pt")
-        model.load_state_dict(torch.load("a.pt", map_location="cuda:0"))
-        import warnings
-        warnings.simplefilter("ignore")
-        scaler = torch.amp.GradScaler("cuda")
-        with torch.autocast("cuda"):
-            loss = torch.compile(model)(x).sum()
-        scaler.scale(loss).backward()
-        model.compile()
-        torch.compile(mode="reduce-overhead")(nn.Linear(1, 1))(torch.ones(1))
-        torch.set_num_threads(7), torch.set_num_interop_threads(7)
-        assert torch.get_num_threads() == 1
-        data = TensorDataset(torch.arange(4))
-        loader = DataLoader(data, 2, num_workers=2, persistent_workers=True, prefetch_factor=4, pin_memory=True)
-        assert loader.num_workers == 0 and sum(len(batch) for batch, in loader) == 4
-        @torch.jit.script
-        def f(x):
-            return x + torch.zeros(1)
-        f(torch.ones(1))
-    """
-    error, sandbox = sandboxed(home, script)
-    assert error == ""
-    assert sandbox["changes"] == [
-        "CUDA was mapped to the CPU",
-        "torch.compile was left out",
-        "DataLoader workers were left out: num_workers=0",
-    ]
-
-
-def test_opacus_and_transformers_run_inside(home):
-    script = """
-        import warnings
-        warnings.simplefilter("ignore")
-        import torch
-        from opacus import PrivacyEngine
-        from torch.utils.data import DataLoader, TensorDataset
-        from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
-        loader = DataLoader(TensorDataset(torch.randn(40, 3), torch.zeros(40).long()), batch_size=10, num_workers=2)
-        model = torch.nn.Linear(3, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        engine = PrivacyEngine()
-        model, optimizer, loader = engine.make_private(
-            module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0)
-        for x, y in loader:
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(x.cuda()), y.cuda()).backward()
-            optimizer.step()
-        engine.save_checkpoint(path="checkpoints/last.pt", module=model, optimizer=optimizer)
-        sizes = dict(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
-        config = BertConfig(vocab_size=9, **sizes)
-        data = [{"input_ids": [1, 2, 3], "labels": 1} for _ in range(8)]
-        arguments = TrainingArguments("checkpoints", num_train_epochs=1, save_steps=1, save_total_limit=1, report_to=[])
-        trainer = Trainer(BertForSequenceClassification(config), arguments, train_dataset=data)
-        trainer.train()
-        trainer.save_model("checkpoints/old")
-        BertForSequenceClassification.from_pretrained("checkpoints/old")
-    """
-    error, sandbox = sandboxed(home, script, locked=True)
-    assert (error, sandbox["refused"]) == ("", [])
-
-
 def test_writing_by_other_routes_is_refused(home):
     script = """
         import _io, os, posix, sqlite3
@@ -371,20 +179,6 @@ def test_writing_by_other_routes_is_refused(home):
     error, sandbox = sandboxed(home, script)
     assert error == ""
     assert len(sandbox["refused"]) == 10
-
-
-def test_the_kernel_refuses_compiled_code_that_writes_elsewhere(home):
-    can = "import sys; from epsgauge.scripts.kernel import lock; print(lock(sys.argv[1]))"
-    environment = {**os.environ, "PYTHONPATH": SOURCE}
-    done = subprocess.run([sys.executable, "-c", can, str(home)], env=environment, capture_output=True, check=True)
-    if done.stdout.strip() != b"True":
-        pytest.skip("this kernel has no Landlock that also refuses to truncate (Linux 6.2)")
-    script = """
-        import pyarrow as pa, pyarrow.parquet as pq
-        pq.write_table(pa.table({"a": [1]}), "data.csv")
-    """
-    error, _ = sandboxed(home, script, locked=True)
-    assert error.startswith("PermissionError")
 
 
 def test_programs_signals_and_the_network_are_refused(home):
@@ -473,7 +267,7 @@ def test_nothing_stays_behind_in_this_process(tmp_path, capfd):
         os.write(1, b"quiet")
         with pytest.raises(RuntimeError, match="forked child"):
             box.child_of(tmp_path / "scratch/child")
-        assert Path(tmp_path / "a.txt").read_text(encoding="utf-8") == "inside"
+        assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "inside"
     after = (builtins.open, os.stat, os.getcwd, sqlite3.connect, builtins.input, dict(os.environ), tempfile.tempdir)
     assert before == after
     assert not (tmp_path / "a.txt").exists()

@@ -38,7 +38,7 @@ class Refused(InvalidInput, PermissionError):
 
 
 class NeedsTerminal(InvalidInput, EOFError):
-    """The script waits for somebody to type."""
+    """The script reads what a user types."""
 
 
 class Guard:
@@ -112,7 +112,7 @@ _is_hooked = False
 
 @contextmanager
 def guarded(guard: Guard) -> Iterator[None]:
-    """Meanwhile the guard is asked. Python's hook stays for ever, and is inert afterwards."""
+    """Meanwhile the guard is active. Python cannot remove its hook, which does nothing afterwards."""
     global _guard, _is_hooked
     if not _is_hooked:
         sys.addaudithook(lambda event, args: None if _guard is None else _guard.on_event(event, args))
@@ -125,7 +125,7 @@ def guarded(guard: Guard) -> Iterator[None]:
 
 
 def replacements(guard: Guard) -> dict[Any, Any]:
-    """Functions that no event tells of, each with the one in its place."""
+    """Functions without an audit event, each with its replacement."""
     fork_exec = _posixsubprocess.fork_exec
 
     def refuse_input(prompt: object = "") -> str:

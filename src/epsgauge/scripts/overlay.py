@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 Name = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _LINKS = 40  # as many as Linux follows
+_lstat = os.lstat  # itself, as it is called most
 _bypass = threading.local()
 
 
@@ -36,7 +37,7 @@ def _failed(number: int, name: str) -> OSError:
 def _mode(place: str) -> int:
     """0 if nothing is there; links are not followed."""
     try:
-        return os.lstat(place).st_mode
+        return _lstat(place).st_mode
     except (OSError, ValueError):
         return 0
 
@@ -50,6 +51,7 @@ class Overlay:
 
     def __init__(self, scratch: str) -> None:
         self.layers: list[tuple[str, set[str]]] = []
+        self._root, self._folders = scratch, set[str]()  # folders of the real tree, which stay what they are
         self.push(scratch)
 
     def push(self, scratch: str) -> None:
@@ -72,21 +74,27 @@ class Overlay:
 
     def resolve(self, name: Name, follow: bool = True) -> str:
         done, rest = "/", self.shown(os.path.join(os.getcwd(), os.fsdecode(name))).split("/")[::-1]
-        links = 0
+        links, changed = 0, True
         while rest:
             if (part := rest.pop()) in ("", "."):
                 continue
-            path = os.path.normpath(os.path.join(done, part))
-            mode = _mode(place := self.place(path))
+            changed = part == ".." or (changed and self.is_changed(done))
+            path = os.path.dirname(done) if part == ".." else os.path.join(done, part)
+            if not changed and path in self._folders:
+                done = path
+                continue
+            mode = _mode(place := self.place(path) if changed else path)
             if not stat.S_ISLNK(mode) or (not any(rest) and not follow) or path.startswith("/proc/"):
                 if any(rest) and mode and not stat.S_ISDIR(mode) and not stat.S_ISLNK(mode):
                     raise _failed(errno.ENOTDIR, os.fsdecode(name))
+                if not changed and stat.S_ISDIR(mode) and not path.startswith(self._root):
+                    self._folders.add(path)
                 done = path
                 continue
             if (links := links + 1) > _LINKS:
                 raise _failed(errno.ELOOP, os.fsdecode(name))
             target = self.shown(os.path.join(done, os.readlink(place)))
-            done, rest = "/", rest + target.split("/")[::-1]
+            done, rest, changed = "/", rest + target.split("/")[::-1], True
         return done
 
     def place(self, path: str) -> str:
@@ -125,7 +133,11 @@ class Overlay:
 
     def is_changed(self, folder: str) -> bool:
         """Whether a layer adds to a folder or hides some of it."""
-        return any(_mode(files + folder) or hidden for files, hidden in self.layers)
+        below = folder.rstrip("/") + "/"
+        return any(
+            _mode(files + folder) or self._covered(folder, hidden) or any(path.startswith(below) for path in hidden)
+            for files, hidden in self.layers
+        )
 
     def writable(self, path: str, *, keep: bool = True) -> str:
         """A place where the script may write a path; `keep` copies what is there."""

@@ -20,13 +20,14 @@ CHANGED = ("chmod", "utime", "truncate", "chown", "setxattr", "removexattr", "ch
 _READ = ("stat", "access", "chdir", "listxattr", "getxattr", "statvfs")
 _NEW = ("mkdir", "mkfifo", "mknod")
 _OF_TWO = ("rename", "replace", "symlink", "link")
-_KEPT = ("posix", "_io", "_sqlite3")  # modules that keep their own functions: Python's imports read real files
+# Modules that keep their own functions; Python's imports, which use the first, read real files.
+_KEPT = ("posix", "_io", "_sqlite3", Overlay.__module__)
 _current: Overlay | None = None
 
 
 @contextmanager
 def redirected(overlay: Overlay, others: dict[Any, Any]) -> Iterator[None]:
-    """Meanwhile files are those of the overlay; `others` are further functions, each with the one in its place."""
+    """Meanwhile files are those of the overlay; `others` are further functions with their replacements."""
     global _current
     instead = [*_wrappers(), *others.items()]
     _current = overlay
@@ -154,7 +155,7 @@ class _Scan:
 
 
 def _wrappers() -> list[tuple[Any, Any]]:
-    """Functions that go through the overlay, each with the one in its place."""
+    """Functions that go through the overlay, each with its replacement."""
     found: list[tuple[Any, Any]] = []
 
     def add(names: tuple[str, ...], act: Callable[..., Callable[..., Any]]) -> None:
