@@ -197,11 +197,22 @@ def test_programs_signals_and_the_network_are_refused(home):
             refused(lambda: os.system("rm kept.txt")),
             refused(lambda: os.execv(sys.executable, [sys.executable])),
             refused(lambda: os.kill(os.getppid(), signal.SIGTERM)),
+            refused(lambda: os.killpg(os.getpgid(os.getppid()), signal.SIGTERM)),
             refused(lambda: socket.socket().bind(("0.0.0.0", 8123))),
         ]
         assert os.spawnv(os.P_WAIT, "/bin/rm", ["rm", "kept.txt"]) == 127  # it forks, and the child is refused
         assert "cannot be kept in a sandbox: rm -rf checkpoints" in sentences[0], sentences
         socket.socket().bind(("127.0.0.1", 0))
+        if not (pid := os.fork()):
+            os.setpgid(0, 0)
+            signal.pause()
+        os.kill(pid, 0)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
         import multiprocessing
         from pathlib import Path
         if __name__ == "__main__":
@@ -230,7 +241,7 @@ def test_programs_signals_and_the_network_are_refused(home):
     """
     *errors, sandbox = sandboxed(home, script, child)
     assert errors == ["", "", ""]
-    assert len(sandbox["refused"]) == 6
+    assert len(sandbox["refused"]) == 7
 
 
 def test_a_script_is_quiet_and_has_no_terminal(home, tmp_path):

@@ -61,14 +61,9 @@ class Guard:
                 self._check(path, event)
         elif event in _PROGRAMS:
             self.check_program(args[_PROGRAMS[event]])
-        elif event == "os.kill" and args[0] != os.getpid() and args[1]:
-            try:
-                os.waitid(os.P_PID, args[0], os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except OSError:
-                sentence = f"the script sends signal {args[1]} to process {args[0]}, which it did not start"
-                raise self.refuse(sentence) from None
-        elif event == "os.killpg":
-            raise self.refuse("the script sends a signal to a group of processes")
+        elif event in ("os.kill", "os.killpg") and args[0] != os.getpid() and args[1]:
+            if not _is_child(args[0]):
+                raise self.refuse(f"the script sends signal {args[1]} to process {args[0]}, which it did not start")
         elif event in ("socket.bind", "socket.connect") and isinstance(args[1], tuple):
             host, port = args[1][:2]
             is_local = str(host).startswith("127.") or host in ("localhost", "::1")
@@ -98,6 +93,21 @@ class Guard:
         if name not in _READERS and words[:2] != ["git", "rev-parse"] and not any(_TRACKER in word for word in words):
             text = " ".join(words)
             raise self.refuse(f"the script starts a program, which cannot be kept in a sandbox: {text[:80]}")
+
+
+def _is_child(pid: int) -> bool:
+    """Also true if there is no such process, which the call then reports."""
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except OSError:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return False
+    return True
 
 
 def _is_device(path: str) -> bool:
