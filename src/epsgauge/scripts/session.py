@@ -14,17 +14,11 @@ from pathlib import Path
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.probing.result import Probe, from_json
 from epsgauge.scripts.command import Command
+from epsgauge.scripts.sandbox import last_lines
 from epsgauge.scripts.stage import Order
 
-# One thread, so that a process can be forked; no screen; no report of progress to anyone.
-_ENVIRONMENT = {
-    **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")},
-    "MPLBACKEND": "Agg",
-    "WANDB_MODE": "disabled",
-    "TQDM_DISABLE": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-    "CUDA_VISIBLE_DEVICES": "",
-}
+# One thread, so that a process can be forked.
+_ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
 
 
 def probe_script(order: Order, progress: Callable[[str, int], None] = lambda name, count: None) -> Probe:
@@ -40,11 +34,11 @@ def _staged(order: Order, progress: Callable[[str, int], None], folder: Path) ->
     reads, writes = os.pipe()
     with open(folder / "output", "wb") as output:
         stage = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "epsgauge.scripts.stage", str(writes), str(folder)],
+            [sys.executable, "-W", "ignore", "-m", "epsgauge.scripts.stage", str(writes), str(folder / "scratch")],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            env={**os.environ, **_ENVIRONMENT},
+            env={**os.environ, **_ONE_THREAD},
             pass_fds=[writes],
         )
     os.close(writes)
@@ -72,6 +66,7 @@ def _staged(order: Order, progress: Callable[[str, int], None], folder: Path) ->
 
 
 def _last_line(folder: Path) -> str:
-    lines = (folder / "output").read_text(encoding="utf-8", errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f" It said last: {last}" if last else ""
+    """Of what the script printed, or the process before it ran the script."""
+    said = last_lines(folder / "scratch", 1) if (folder / "scratch").is_dir() else ""
+    said = said or (folder / "output").read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+    return f" It printed last: {said}" if said else ""

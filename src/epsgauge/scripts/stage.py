@@ -1,17 +1,20 @@
 """The process in which a script runs up to its private training, and from which its trainings are forked.
 
-`python -m epsgauge.scripts.stage PIPE` reads its order from standard input and writes messages, a line of JSON each.
+`python -m epsgauge.scripts.stage PIPE SCRATCH` reads its order from standard input and writes messages, a line of JSON each.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 from epsgauge.data.points import as_points
@@ -24,10 +27,15 @@ from epsgauge.probing.contents import contents
 from epsgauge.probing.probe import probe
 from epsgauge.probing.recorder import Enough, Recorder
 from epsgauge.probing.result import Probe
+from epsgauge.scripts import opacus_training, torch_training
 from epsgauge.scripts.command import Command
 from epsgauge.scripts.fork import Answer, Child, fork
+from epsgauge.scripts.overlay import real_files
+from epsgauge.scripts.sandbox import Sandbox, sandbox
 from epsgauge.trainers.watch import Watch
 
+# Files that hold a model.
+MODELS = (".pt", ".pth", ".bin", ".safetensors", ".npz", ".npy", ".pkl", ".joblib")
 # A script computes constants from the number of records before its training begins, which is not done again.
 NOT_FOR_SCRIPTS = ("left out", "empty batches")
 
@@ -83,6 +91,8 @@ class Stage:
 
     order: Order
     pipe: int  # for messages
+    box: Sandbox
+    scratch: Path
     task: tuple[Child, Training] | None = None  # of a child
     model: Any = None
     accountant: Any = None
@@ -134,7 +144,7 @@ class Stage:
         child, training = self._task()
         watch = training.watch
         state = watch.state() if isinstance(watch, Recorder) else {"n_steps": watch.n_steps}
-        model = None if enough or error is not None or self.model is None else contents(self.model)
+        model = None if enough or error is not None or self.model is None else contents(self.model) | self._saved()
         history = [] if self.accountant is None else [tuple(entry) for entry in self.accountant.history]
         child.send(Answer(state, model, {**self.facts, "history": history, "n_steps": watch.n_steps}, error))
 
@@ -142,13 +152,33 @@ class Stage:
         """A training in a child, which never comes back from here: it goes on with the script."""
         sys.stdout.flush()
         sys.stderr.flush()
-        answer = fork(self.order.seconds)
+        answer = self._fork()
         if isinstance(answer, Child):
             self.task = answer, training
             raise Go
         if answer.error is not None:
             raise InvalidInput(answer.error)
         return answer
+
+    def _fork(self) -> Child | Answer:
+        """A child writes into a folder that is deleted after it."""
+        folder = self.scratch / "child"
+        answer = fork(self.order.seconds)
+        if isinstance(answer, Child):
+            self.box.child_of(folder)
+        else:
+            with real_files():
+                shutil.rmtree(folder, ignore_errors=True)
+        return answer
+
+    def _saved(self) -> dict[str, bytes]:
+        """Digests of the models that the script has saved."""
+        found = {}
+        with real_files():
+            for file in sorted((self.scratch / "child" / "files").rglob("*")):
+                if file.suffix in MODELS and file.is_file():
+                    found[f"the file {file.name}"] = hashlib.sha256(file.read_bytes()).digest()
+        return found
 
     def _task(self) -> tuple[Child, Training]:
         if self.task is None:
@@ -162,7 +192,7 @@ class Stage:
 
     def scout(self, begin: Callable[[Stage], None]) -> int | None:
         """What a child finds that goes on from here, and leaves at the first step or private training."""
-        answer = fork(self.order.seconds)
+        answer = self._fork()
         if isinstance(answer, Child):
             self.task, self.scouting = (answer, Training(Following())), True
             begin(self)
@@ -207,6 +237,7 @@ class Stage:
             progress=lambda name, count: self.say({"progress": [name, count]}),
         )
         notes = [f"{self.name} trains on {len(as_points(data, self.name)):,} records, in {duration(seconds)}."]
+        notes += [f"{change}." for change in self.box.changes]
         if claim is not None:
             notes.append(_said(self.name, claim, float(facts["delta"]), found))
         self.say({"probe": replace(found, notes=tuple(notes), seconds=time.perf_counter() - start).to_json()})
@@ -311,12 +342,12 @@ def main() -> None:
     pipe = int(sys.argv[1])
     given = json.loads(sys.stdin.readline())
     order = Order(**{**given, "arguments": tuple(given["arguments"]), "only": tuple(given["only"])})
-    stage = Stage(order, pipe)
-    from epsgauge.scripts import opacus_training, torch_training
-
-    opacus_training.install(stage)
-    torch_training.install(stage)
-    stage.run()
+    scratch = Path(sys.argv[2])
+    with sandbox(scratch, locked=True) as box:
+        stage = Stage(order, pipe, box, scratch)
+        opacus_training.install(stage)
+        torch_training.install(stage)
+        stage.run()
 
 
 if __name__ == "__main__":
