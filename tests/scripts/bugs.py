@@ -146,12 +146,12 @@ BUGS: dict[str, dict[str, list[tuple[str, str]]]] = {
                 "from sklearn.preprocessing import StandardScaler\n",
             ),
         ],
-        # a hook for logging takes the place of the accountant's: ε stays at 0
-        "accountant's hook replaced": [
+        # the accountant is told the sampling rate of the pieces that BatchMemoryManager makes
+        "rate of physical batches": [
             (
                 "    scheduler = torch.optim.lr_scheduler",
-                "    log = []\n"
-                "    optimizer.attach_step_hook(lambda o: log.append(o.params[0].grad.norm().item()))\n"
+                "    rate = args.max_physical_batch_size / len(train_loader.dataset)\n"
+                "    optimizer.attach_step_hook(engine.accountant.get_optimizer_hook_fn(sample_rate=rate))\n"
                 "    scheduler = torch.optim.lr_scheduler",
             ),
         ],
