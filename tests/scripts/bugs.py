@@ -113,15 +113,16 @@ BUGS: dict[str, dict[str, list[tuple[str, str]]]] = {
         ],
     },
     "plain_torch": {
-        # the gradient of the batch is clipped, not that of each example
+        # the mean gradient of the batch is clipped, and gets the noise that is meant for clipped examples
         "batch clipped": [
             (
                 "    norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients.values()]).norm(dim=0)\n"
                 "    factors = (args.clip / (norms + 1e-6)).clamp(max=1.0)\n"
                 '    sums = {name: torch.einsum("i,i...->...", factors, g) for name, g in gradients.items()}\n',
-                "    sums = {name: g.sum(dim=0) for name, g in gradients.items()}\n"
-                "    norm = torch.stack([g.norm() for g in sums.values()]).norm()\n"
-                "    sums = {name: g * (args.clip / (norm + 1e-6)).clamp(max=1.0) for name, g in sums.items()}\n",
+                "    means = {name: g.mean(dim=0) for name, g in gradients.items()}\n"
+                "    norm = torch.stack([g.norm() for g in means.values()]).norm()\n"
+                "    factor = (args.clip / (norm + 1e-6)).clamp(max=1.0)\n"
+                "    sums = {name: args.batch_size * factor * g for name, g in means.items()}\n",
             )
         ],
         # biases get no noise
