@@ -6,7 +6,7 @@ import functools
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from epsgauge.scripts.torch_training import reseed, watch_steps, with_records
+from epsgauge.scripts.torch_training import begin
 
 if TYPE_CHECKING:
     from epsgauge.scripts.stage import Stage, Training
@@ -27,20 +27,24 @@ def install(stage: Stage) -> None:
         loader = given["data_loader"]
 
         def go_on(training: Training) -> Any:
-            if training.seed is not None:
-                reseed(training.seed)
-            if training.data is not None:
-                given["data_loader"] = with_records(loader, training.data, training.seed)
+            begin(stage, training, loader)
             made = original(engine, **given)
             stage.model = made[0]
             if training.quiet:
                 made[1].noise_multiplier = 0.0
-            watch_steps(stage, training)
             return made
 
         return stage.hold(loader.dataset, go_on, private=True)
 
     PrivacyEngine.make_private = make_private
+    with_epsilon = PrivacyEngine.make_private_with_epsilon
+
+    @functools.wraps(with_epsilon)
+    def make_private_with_epsilon(engine: Any, **given: Any) -> Any:
+        stage.facts["target"] = float(given["target_epsilon"]), float(given["target_delta"])
+        return with_epsilon(engine, **given)
+
+    PrivacyEngine.make_private_with_epsilon = make_private_with_epsilon
 
 
 def _follow(stage: Stage, accountant: Any) -> None:

@@ -1,6 +1,6 @@
 """The process in which a script runs up to its private training, and from which its trainings are forked.
 
-`python -m epsgauge.scripts.stage PIPE SCRATCH` reads its order from standard input and writes messages, a line of JSON each.
+`python -m epsgauge.scripts.stage PIPE SCRATCH` reads its order from standard input and writes messages as JSON.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -206,13 +207,13 @@ class Stage:
             self.leave(enough=True)
         if self.task is None:
             try:
-                self._probe(data, OfOpacus if private else Script)
+                self._probe(copy(data), OfOpacus if private else Script)  # children change the data set in place
             except Go:
                 pass
             except EpsgaugeError as error:
                 self.say({"error": str(error)})
                 os._exit(0)
-        elif private and self.accountant is not None:
+        elif private and self.model is not None:
             self.leave(error=f"{self.name} makes two private trainings. Probe a script with one of them.")
         return make(self._task()[1])
 
@@ -222,15 +223,21 @@ class Stage:
         order, start = self.order, time.perf_counter()
         facts = self.replay(Training(Following())).facts
         seconds = time.perf_counter() - start
-        delta = next((d for d in (order.delta, facts.get("delta")) if d is not None), 1e-5)
-        privacy, claim = accounted(facts, order, delta, self.name), facts.get("spent")
+        target, target_delta = facts.get("target", (None, None))
+        spent, spent_delta = facts.get("spent"), facts.get("delta")
+        delta = next((d for d in (order.delta, spent_delta, target_delta) if d is not None), 1e-5)
+        claims = [eps for eps, d in ((spent, spent_delta), (target, target_delta)) if eps is not None and d == delta]
+        claim = order.claimed_eps
+        if claim is None and order.adjacency == "add-remove":
+            claim = min(claims, default=None)
+        privacy = accounted(facts, order, delta, self.name)
         names = named(order.only) if order.only else list(IN_A_HURRY if order.quick else NAMES)
         found = probe(
             kind(self, privacy),
             data,
             delta=delta,
             adjacency=order.adjacency,
-            claimed_eps=claim if order.claimed_eps is None and order.adjacency == "add-remove" else order.claimed_eps,
+            claimed_eps=claim,
             seed=order.seed,
             only=[name for name in names if name not in NOT_FOR_SCRIPTS],
             quick=order.quick,
@@ -238,8 +245,8 @@ class Stage:
         )
         notes = [f"{self.name} trains on {len(as_points(data, self.name)):,} records, in {duration(seconds)}."]
         notes += [f"{change}." for change in self.box.changes]
-        if claim is not None:
-            notes.append(_said(self.name, claim, float(facts["delta"]), found))
+        if spent is not None:
+            notes.append(_said(self.name, spent, float(spent_delta), found))
         self.say({"probe": replace(found, notes=tuple(notes), seconds=time.perf_counter() - start).to_json()})
         os._exit(0)
 

@@ -69,25 +69,26 @@ def _until_a_step(stage: Stage) -> None:
 
 
 def _with_loader(stage: Stage, loader: Any, iterate: Callable[[Any], Any], training: Training) -> Any:
-    if training.data is not None:
-        other = with_records(loader, training.data, training.seed)
-        vars(loader).clear()
-        vars(loader).update(vars(other))
+    begin(stage, training, loader)
     if loader.batch_size is not None:
         stage.facts["rate"] = min(1.0, loader.batch_size / len(loader.dataset))
-    _begin(stage, training)
     return iterate(loader)
 
 
 def _with_named(stage: Stage, named: Named, training: Training) -> None:
     if training.data is not None:
         named.put(training.data)
-    _begin(stage, training)
+    begin(stage, training)
 
 
-def _begin(stage: Stage, training: Training) -> None:
+def begin(stage: Stage, training: Training, loader: Any = None) -> None:
+    """With the seed and, in a loader, the records of this training."""
+    if training.data is not None and loader is not None:
+        put_records(loader.dataset, training.data)
     if training.seed is not None:
         reseed(training.seed)
+        if getattr(loader, "generator", None) is not None:
+            loader.generator.manual_seed(training.seed)
     watch_steps(stage, training)
 
 
@@ -141,25 +142,26 @@ def _depending_on(seed: int, function: Callable[..., Any], most: int) -> Callabl
     return seeded
 
 
-def with_records(loader: Any, data: Any, seed: int | None) -> Any:
-    """The same loader of other records."""
-    import torch
-    from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler
+def put_records(dataset: Any, data: Any) -> None:
+    """Have a data set hold other records, for all loaders that read it, those that the script made before, too."""
 
-    generator = loader.generator
-    if generator is not None and seed is not None:
-        generator = torch.Generator().manual_seed(seed)
-    more: dict[str, Any] = {"collate_fn": loader.collate_fn, "generator": generator}
-    if hasattr(loader, "sample_rate"):  # of Opacus
-        return type(loader)(data, sample_rate=loader.sample_rate, **more)
-    if type(loader.batch_sampler) is not BatchSampler:  # the user's own, or none
-        if loader.batch_sampler is not None:
-            return DataLoader(data, batch_sampler=loader.batch_sampler, **more)
-        return DataLoader(data, batch_size=None, sampler=loader.sampler, **more)
-    more |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
-    if isinstance(loader.sampler, RandomSampler | SequentialSampler):
-        return DataLoader(data, shuffle=isinstance(loader.sampler, RandomSampler), **more)
-    return DataLoader(data, sampler=loader.sampler, **more)
+    class Records(type(dataset)):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return len(data)
+
+        def __getitem__(self, index: Any) -> Any:
+            return data[index]
+
+        def __getitems__(self, indices: Any) -> Any:
+            return [data[index] for index in indices]
+
+    try:
+        dataset.__class__ = Records
+    except TypeError:
+        raise InvalidInput(
+            f"the records of a script must be in a data set of its own class, but they are in a "
+            f"{type(dataset).__name__}. Use torch.utils.data.TensorDataset."
+        ) from None
 
 
 def watch_steps(stage: Stage, training: Training) -> None:
