@@ -246,7 +246,7 @@ class Stage:
         notes = [f"{self.name} trains on {len(as_points(data, self.name)):,} records, in {duration(seconds)}."]
         notes += [f"{change}." for change in self.box.changes]
         if spent is not None:
-            notes.append(_said(self.name, spent, float(spent_delta), found))
+            notes.append(_said(self.name, spent, spent_delta, found))
         self.say({"probe": replace(found, notes=tuple(notes), seconds=time.perf_counter() - start).to_json()})
         os._exit(0)
 
@@ -313,10 +313,11 @@ def _calibrated(eps: float, delta: float, adjacency: Any, rate: float, steps: in
     return low
 
 
-def _said(name: str, claim: float, delta: float, found: Probe) -> str:
+def _said(name: str, claim: float, delta: float | None, found: Probe) -> str:
     """What the script prints, and what it would be for other neighbours."""
     other = {found.adjacency: found.accounted_eps, found.other_adjacency: found.other_eps}.get("substitute")
-    text = f"{name} computes ε = {claim:.3g} at δ = {delta:g}, for adding or removing a record"
+    at = "" if delta is None else f" at δ = {delta:g}"
+    text = f"{name} computes ε = {claim:.3g}{at}, for adding or removing a record"
     return f"{text}." if other is None else f"{text}. Replacing one costs {other:.3g}, by the PRV accountant."
 
 
