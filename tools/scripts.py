@@ -60,7 +60,7 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder, f"{script}.py")
                 file.write_text(right(script) if bug is None else broken(script, bug), encoding="utf-8")
-                epochs = "3" if bug in LATER else "1"
+                epochs = "3" if (script, bug) in LATER else "1"
                 codes, seconds = probed(script, file, epochs)
                 left = sorted(path.name for path in Path(folder).iterdir())
                 ratio = "" if bug is not None else f", {seconds / plain(file, epochs):.1f} times the script"
