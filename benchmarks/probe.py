@@ -2,7 +2,7 @@
 
     python benchmarks/probe.py [--against CHECKOUT]
 
-With --against, the same probes run in turn on another checkout of the project, and ratios are printed.
+With --against, the same probes run in turn on another checkout, and ratios are printed. It judges nothing.
 """
 
 from __future__ import annotations

@@ -98,6 +98,6 @@ def test_the_map_names_every_file():
     named = set(re.findall(r"`_?(\w+)`", (SOURCE.parents[1] / "docs/design.md").read_text(encoding="utf-8")))
     parts = {"calibration_" + part for part in ("bounds", "exact", "result", "scenarios", "sources")}  # `_bounds`, …
     rooms = "attacks auditing bounds data figures games methods probing reporting reporting/viewer runner sampling "
-    rooms += "scores scores/importers stats trainers"
+    rooms += "scores scores/importers scripts stats trainers"
     files = {file.stem for room in rooms.split() for file in (SOURCE / room).glob("*.py")} - {"__init__"}
     assert sorted(files - named - parts) == []

@@ -29,7 +29,7 @@ from epsgauge.cli.init import init
 from epsgauge.cli.intrinsic import intrinsic
 from epsgauge.cli.mechanism import mechanism
 from epsgauge.cli.merge import merge
-from epsgauge.cli.probe import probe
+from epsgauge.cli.probe import WithScript, probe
 from epsgauge.cli.report import report
 from epsgauge.cli.run import run
 from epsgauge.cli.scores import scores
@@ -74,7 +74,7 @@ GROUPS = (
     calibrate,
 )
 for command in GROUPS:
-    app.command()(command)
+    app.command(cls=WithScript if command is probe else None)(command)
 app.add_typer(reproduce.app, name="reproduce")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -40,6 +39,7 @@ class Probe(Printed):
     seconds: float
     seed: int = 0
     other_eps: float | None = None  # by the same numbers, under the other adjacency
+    notes: tuple[str, ...] = ()  # what else was seen, a sentence each
 
     @property
     def refuted(self) -> tuple[Finding, ...]:
@@ -64,11 +64,11 @@ class Probe(Printed):
     def other_adjacency(self) -> Adjacency:
         return "add-remove" if self.adjacency == "substitute" else "substitute"
 
-    def repeat(self, finding: Finding, plan: str | None = None) -> str:
-        """One line that makes this finding again: a command for a plan, else a call."""
-        if plan is None:
+    def repeat(self, finding: Finding, target: str | None = None) -> str:
+        """One line that makes this finding again: a command for a plan or a script, else a call."""
+        if target is None:
             return f'eg.probe(…, only=["{finding.name}"], seed={self.seed})'
-        return f"epsgauge probe {shlex.quote(plan)} --only {finding.name.lower().replace(' ', '-')} --seed {self.seed}"
+        return f"epsgauge probe --only {finding.name.lower().replace(' ', '-')} --seed {self.seed} {target}"
 
     @property
     def brief(self) -> str:

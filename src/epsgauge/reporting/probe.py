@@ -14,13 +14,15 @@ HEAD = 18
 STYLE = {"refuted": "bold red", "consistent": "green", "not tested": "yellow"}
 
 
-def show(probe: Probe, console: Console, plan: str | None = None) -> None:
-    """Print the accounted values, each finding, and the conclusion. `plan` is a file for the lines that repeat one."""
+def show(probe: Probe, console: Console, target: str | None = None) -> None:
+    """Print the accounted values, each finding, and the conclusion. `target` is the probed plan or script."""
     p, eps = probe.privacy, probe.accounted_eps
     said = f"rate {short(p.sample_rate)}, noise {short(p.noise_multiplier)}, {p.steps} steps"
     spent = "" if eps is None else f": ε = {short(eps)} at δ = {probe.delta:g} ({probe.adjacency})"
     spent += "" if probe.other_eps is None else f", {short(probe.other_eps)} ({probe.other_adjacency})"
     console.print(layout.hanging(f"{'accounted':<{HEAD}}", said + spent, "dim"))
+    for note in probe.notes:
+        console.print(layout.hanging(" " * HEAD, layout.said(note), "dim"))
     for finding in probe.findings:
         text = Text(f"{finding.shown}. ", style=STYLE[finding.result])
         text.append(layout.said(finding.sentence))
@@ -28,7 +30,7 @@ def show(probe: Probe, console: Console, plan: str | None = None) -> None:
             text.append(layout.said(f" Rests on: {finding.rests_on}", "dim"))
         console.print(layout.hanging(f"{finding.name:<{HEAD}}", text, "dim"))
         if finding.code:
-            for more in (finding.where and f"Seen at: {finding.where}.", probe.repeat(finding, plan)):
+            for more in (finding.where and f"Seen at: {finding.where}.", probe.repeat(finding, target)):
                 if more:
                     console.print(layout.hanging(" " * HEAD, layout.said(more, "dim"), "dim"))
     console.print()
