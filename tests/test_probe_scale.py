@@ -277,3 +277,22 @@ def test_small_loops_without_a_clipping_norm():
     for trainer, expected in ((small.Nine(), []), (small.NoiseOnce(), ["fresh noise"])):
         found = eg.probe(Restated(trainer, switch=False), small.data(), train_size=small.TRAIN_SIZE)
         assert names(found) == expected, str(found)
+
+
+class Grows(bugs.Correct):
+    """The clipping norm grows from step to step, and the noise with it."""
+
+    def fit(self, data, seed, n, watch=None):
+        def grown(step, update, **_):
+            return watch(step, [u * 1.05**step for u in update])
+
+        return super().fit(data, seed, n, None if watch is None else grown)
+
+
+def test_a_clipping_norm_that_changes_has_to_be_stated():
+    """Noise of one step is not held against records of another, unless there is next to none."""
+    found = probed(Restated(Grows()))
+    assert not found.refuted, str(found)
+    assert "times as far as in others" in result_of(found, "scale").sentence
+    assert "changes during the training" in result_of(found, "noise").sentence
+    assert "noise" in names(probed(Restated(Grows(noise_multiplier=0.0), switch=False), privacy=eg.DPSGD(0.1, 2.0, 40)))

@@ -24,7 +24,7 @@ from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.records import Records
 from epsgauge.probing.sampling import Rates, batches, one_copy, rate_of_half, sampling_rate, sizes, steps_needed
 from epsgauge.probing.scale import NAME as SCALE
-from epsgauge.probing.scale import SEEN_BY, Scale, is_off, measured, reach_of, scale_of, without_scale
+from epsgauge.probing.scale import SEEN_BY, Scale, change, is_off, measured, reach_of, scale_of, steady, without_scale
 from epsgauge.probing.sensitivity import ORDERED, adding, sensitivity
 from epsgauge.probing.taking_part import TakingPart, taking_part
 from epsgauge.probing.whole import bypass, left_out, scripted, steps
@@ -166,6 +166,8 @@ class Checks:
         drawn = self.pipeline.privacy.sample_rate < 1  # else replacing a record is all that counts
         if self.scale.stated is None and self.pipeline.adjacency == "substitute" and drawn:
             reach = max(reach, adding(self.pipeline, self.records, quiet=self.quiet).far)
+        if self.scale.stated is None and self.late:
+            self.scale = replace(self.scale, changes=change(self.pipeline, self.late[0], self.effort.models))
         off = is_off(self.scale, reach, self.noise, self.pipeline.privacy.noise_multiplier)
         if off or self.scale.stated is None:
             self.sensitivity, self.one_record = (
@@ -312,5 +314,6 @@ def _made(checks: Checks, names: Sequence[str], doing: Callable[[str], None]) ->
     for name in filter(checks.applies, names):
         doing(name)
         why = checks.untestable(name)
-        found.append(not_tested(name, why) if why else getattr(checks, name.lower().replace(" ", "_")))
+        finding = not_tested(name, why) if why else getattr(checks, name.lower().replace(" ", "_"))
+        found.append(steady(checks.scale, finding))
     return found

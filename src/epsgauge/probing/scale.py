@@ -21,6 +21,9 @@ UNSTATED = "how far one record moves an update cannot be measured, as"
 STATE = "state the clipping norm: watch(step, update, max_grad_norm=...) or eg.watching(watch, max_grad_norm=...)"
 # Findings that see how far one record moves an update, and those that need to know it.
 SEEN_BY = ("sensitivity", "one record")
+OF_NOISE = ("noise", "fresh noise", "independence")
+# Whole trainings in which a record is replaced.
+WHOLE = 3
 # Places in which a record is replaced, until one takes part.
 PLACES = 8
 # Crafted records of a first measurement.
@@ -42,6 +45,7 @@ class Scale:
     unit: float
     stated: float | None = None  # the clipping norm over the divisor, if the training states them
     varies: tuple[float, float] | None = None  # the least and the most, where the batch size divides an update
+    changes: float = 1.0  # how many times as far it is in some steps as in others, with the model standing still
 
 
 def measured(pipeline: Pipeline, records: Records, stop: int) -> Scale:
@@ -113,6 +117,32 @@ def _batches(pipeline: Pipeline, usual: Copied, stop: int) -> list[float]:
     return found
 
 
+def change(pipeline: Pipeline, whole: Copied, seed: int) -> float:
+    """How many times as far one record moves some updates of a whole training as others."""
+    lengths: list[float] = []
+    everywhere = dict.fromkeys(range(len(pipeline.members)), whole.ordinary)
+    for place in range(min(WHOLE, len(pipeline.members))):
+        other = pipeline.replayed(seed, put=everywhere | {place: whole.other}, keep=whole.replay.kept)
+        moves = [] if other is None else apart(whole.replay, other)
+        lengths += [far for far in map(length, moves) if far > ROUNDING * whole.apart / len(pipeline.members)]
+        if len(lengths) >= BATCHES:
+            break
+    ratio = max(lengths) / min(lengths) if lengths else 1.0
+    return ratio if ratio > 1 + SAME else 1.0
+
+
+def steady(scale: Scale, finding: Finding) -> Finding:
+    """Noise that is too little for the farthest record may be enough in its own step, if it is not far from that.
+
+    Steps that were not seen may differ by more, so that the square is allowed for.
+    """
+    if scale.changes == 1 or finding.result != "refuted" or finding.name not in OF_NOISE:
+        return finding
+    if finding.measured is not None and finding.allowed and finding.measured * scale.changes**2 < finding.allowed:
+        return finding
+    return not_tested(finding.name, "How far one record moves an update changes during the training: see scale.")
+
+
 def reach_of(findings: Sequence[Finding]) -> float:
     """How far one record moved an update, in units of the scale."""
     both = [(f.measured, f.allowed) for f in findings if f.name in SEEN_BY]
@@ -146,6 +176,10 @@ def scale_of(pipeline: Pipeline, scale: Scale, reach: float, noise: Finding) -> 
     if scale.stated is None:
         norm = f"{scale.unit * size:.3g}"
         more = f"as a clipping norm of {scale.unit:.3g} does, or one of {norm} and a divisor of {size:.3g}"
+        if scale.changes > 1:
+            more += (
+                f". In some steps it is {scale.changes:.3g} times as far as in others: state max_grad_norm at each step"
+            )
         return consistent(NAME, f"{text}, {more}.", rests)
     text = f"{text}; the stated clipping norm and divisor allow {scale.stated:.3g}"
     if not pipeline.scale or noise.result == "refuted":  # the noise is sure to be too little, and this is not sure
