@@ -56,6 +56,7 @@ PUBLIC = [
     "run",
     "sample_size",
     "verify",
+    "watching",
 ]
 # Callbacks, which are classes of a training library's own.
 OF_A_LIBRARY = ("epsgauge.integrations.hugging_face", "epsgauge.integrations.lightning")
