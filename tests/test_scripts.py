@@ -92,6 +92,11 @@ WRONG = {
     "it is killed": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "the process that ran train.py died"),
     "it fails": ("import math\nmath.sqrt(-1)", "train.py failed with ValueError: math domain error, in line 2 of"),
     "it exits": ("import sys\nsys.exit(3)", "train.py ended with 3"),
+    "it never ends": (
+        "while True:\n    pass",
+        "train.py began no training within 9 seconds",
+    ),
+    "it needs a terminal": ("input('go on?')", "needs a terminal"),
     "syntax": ("for", "train.py failed with SyntaxError"),
 }
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -40,29 +43,41 @@ def _staged(order: Order, progress: Callable[[str, int], None], folder: Path) ->
             stderr=output,
             env={**os.environ, **_ONE_THREAD},
             pass_fds=[writes],
+            start_new_session=True,  # to end it with the trainings that it has forked
         )
     os.close(writes)
-    try:
-        with open(reads, encoding="utf-8") as messages, stage.stdin:  # type: ignore[union-attr]
-            stage.stdin.write((json.dumps(asdict(order)) + "\n").encode())  # type: ignore[union-attr]
-            stage.stdin.close()  # type: ignore[union-attr]
-            for line in messages:
-                said = json.loads(line)
-                if "progress" in said:
-                    progress(*said["progress"])
-                elif "error" in said:
-                    raise EpsgaugeError(said["error"])
-                else:
-                    found = from_json(said["probe"])
-                    assert isinstance(found, Probe)
-                    return found
-    finally:
-        stage.kill()
-        stage.wait()
     name = Command(order.target, order.arguments, order.module).name
+    try:
+        with suppress(BrokenPipeError), stage.stdin as given:  # type: ignore[union-attr]
+            given.write((json.dumps(asdict(order)) + "\n").encode())
+        for line in _lines(reads, order.seconds, name):
+            said = json.loads(line)
+            if "progress" in said:
+                progress(*said["progress"])
+            elif "error" in said:
+                raise EpsgaugeError(said["error"])
+            else:
+                found = from_json(said["probe"])
+                assert isinstance(found, Probe)
+                return found
+    finally:
+        os.close(reads)
+        with suppress(ProcessLookupError):
+            os.killpg(stage.pid, signal.SIGKILL)
+        stage.wait()
     raise EpsgaugeError(
         f"the process that ran {name} died: it was killed, crashed or ran out of memory.{_last_line(folder)}"
     )
+
+
+def _lines(pipe: int, seconds: float, name: str) -> Iterator[bytes]:
+    """What the stage says, of which the first line must come within so many seconds."""
+    left = b""
+    if not select.select([pipe], [], [], seconds)[0]:
+        raise EpsgaugeError(f"{name} began no training within {seconds:g} seconds. Allow more with --timeout.")
+    while chunk := os.read(pipe, 1 << 16):
+        *whole, left = (left + chunk).split(b"\n")
+        yield from whole
 
 
 def _last_line(folder: Path) -> str:

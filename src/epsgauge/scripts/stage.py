@@ -338,9 +338,10 @@ def _a(noun: str) -> str:
 def _line(error: BaseException) -> str:
     """Where in the script, if it is known."""
     trace, where = error.__traceback__, ""
+    libraries = (os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)), "<frozen", "site-packages")
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if not any(part in file for part in ("runpy", "epsgauge", "site-packages", "importlib", os.__file__[:-5])):
+        if not any(part in file for part in libraries):
             where = f", in line {trace.tb_lineno} of {os.path.basename(file)}"
         trace = trace.tb_next
     return where
