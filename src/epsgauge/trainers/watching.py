@@ -50,13 +50,13 @@ def watching(
 
     Examples
     --------
-    A loop that uses an optimizer of torch, with Opacus or without:
+    A loop that uses an optimizer of torch, with Opacus or without::
 
         def train(self, data, *, seed, watch=None):
             with eg.watching(watch, max_grad_norm=1.0):
                 return my_training(data)
 
-    A loop that changes weights itself. Arrays of torch and NumPy are changed in place:
+    A loop that changes weights itself. Arrays of torch and NumPy are changed in place::
 
         with eg.watching(watch, weights=model.parameters()) as steps:
             for batch in batches:
