@@ -52,8 +52,8 @@ def test_a_finding_has_its_code_its_place_and_the_line_that_repeats_it(trainer, 
     assert where in first.where
     assert first.name == RULES[code].finding
     assert first.measured != first.allowed or code == "P117"
-    line = found.repeat(first, "my plan.toml")
-    assert line == f"epsgauge probe 'my plan.toml' --only {first.name.lower().replace(' ', '-')} --seed 0"
+    line = found.repeat(first, "plan.toml")
+    assert line == f"epsgauge probe --only {first.name.lower().replace(' ', '-')} --seed 0 plan.toml"
     again = probed(trainer, only=[code])
     assert [f.sentence for f in again.refuted] == [first.sentence]
     assert again.n_trainings < found.n_trainings

@@ -24,6 +24,7 @@ from epsgauge.settings import AuditSettings
 from epsgauge.trainers.watches import GradientCanaries
 from zoo import kinds, network, small
 from zoo.__main__ import probed
+from zoo.cases import CASES
 
 FILTERED = DPSGD(0.1, 1.0, 100, correlation=(1.0, -0.5))
 # What refutes each wrong one.
@@ -292,3 +293,36 @@ def test_a_clipping_norm_of_opacus_that_adapts(seed):
     found = probed("Opacus: adaptive clipping", seed)
     assert not found.refuted, str(found)
     assert "The clipping norm changes" in of(found, "clipping").sentence
+
+
+# Clipping norms that adapt
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "words"),
+    [
+        ("adaptive clipping, stated", "consistent", "10 is stated"),
+        ("adaptive clipping, no noise", "refuted", "with noise of at most 0; 10 is stated"),
+        ("adaptive clipping, less noise", "refuted", "10 is stated"),
+        ("adaptive clipping", "not tested", "no record that was tried changed it"),
+    ],
+)
+def test_the_noise_of_a_norm_that_adapts(name, result, words):
+    case = CASES[name]
+    found = eg.probe(case.trainer(), network.data(), adjacency=case.adjacency, train_size=250)
+    (norm,) = [f for f in found.findings if f.name == "adaptive norm"]
+    assert norm.result == result, str(found)
+    assert words in norm.sentence
+    assert [f.code for f in found.refuted] == (["P131"] if result == "refuted" else []), str(found)
+
+
+def test_noise_of_a_norm_that_is_not_stated():
+    class Unstated(kinds.Counts):
+        def privacy(self, n):
+            return dataclasses.replace(super().privacy(n), norm_noise=None)
+
+    found = eg.probe(Unstated(), network.data(), adjacency="substitute", train_size=250)
+    (norm,) = [f for f in found.findings if f.name == "adaptive norm"]
+    assert (norm.result, "State it as eg.DPSGD(..., norm_noise=...)" in norm.sentence) == ("not tested", True)
+    with pytest.raises(InvalidInput, match="norm_noise must be"):
+        eg.DPSGD(0.1, 1.0, 10, norm_noise=-1.0)

@@ -258,6 +258,43 @@ class Adapts(network.Correct):
         return super().fit(data, seed, n, None if watch is None else shown)
 
 
+class Counts(Adapts):
+    """the clipping norm follows a count of gradients below it, with the noise that is stated"""
+
+    NOISE = 10.0
+    STATED = 10.0
+
+    def privacy(self, n):
+        return replace(super().privacy(n), norm_noise=self.STATED)
+
+    def fit(self, data, seed, n, watch=None):
+        self.__dict__.update(rng=np.random.default_rng([seed, 7]), at=[self.clip])
+        return network.Correct.fit(self, data, seed, n, None if watch is None else self._shown(watch))
+
+    def _shown(self, watch):
+        def shown(step, update, *, max_grad_norm, **_):
+            return watch(step, [u * self.at[-2] / max_grad_norm for u in update], max_grad_norm=self.at[-2])
+
+        return shown
+
+    def kept(self, norms):
+        below = (np.linalg.norm(norms, axis=0) < self.at[-1]).sum() + self.rng.normal(0, self.NOISE)
+        self.at.append(self.at[-1] * np.exp(-0.2 * (below / self.batch - 0.4)))
+        return super().kept(norms * self.clip / self.at[-2]) * self.clip / self.at[-2]
+
+
+class CountsStraight(Counts):
+    """the clipping norm follows a count of gradients below it, without noise"""
+
+    NOISE = 0.0
+
+
+class CountsHalf(Counts):
+    """the clipping norm follows a count of gradients below it, with a quarter of the noise that is stated"""
+
+    NOISE = 2.5
+
+
 BUGS = {
     "nine: a group with less noise": LessInGroup,
     "nine: a group with less noise, stated": LessInGroupStated,
@@ -286,4 +323,7 @@ OF_NETWORK = {
     "noise taken back": (LayersTakeBack, False),
     "noise taken back by another share": (LayersTakeMore, True),
     "adaptive clipping": (Adapts, False),
+    "adaptive clipping, stated": (Counts, False),
+    "adaptive clipping, no noise": (CountsStraight, True),
+    "adaptive clipping, less noise": (CountsHalf, True),
 }

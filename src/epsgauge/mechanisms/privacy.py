@@ -26,6 +26,9 @@ class DPSGD:
     With `correlation` (1, c_1, c_2, …) the noise of step t is w_t + c_1 w_(t-1) + c_2 w_(t-2) + …, where each w has the
     noise multiplier. A probe tests that, but the ε of such noise is not computed here: state it as claimed_eps.
 
+    `norm_noise` is for a clipping norm that follows a noisy count of gradients below it (Andrew et al. 2021): the
+    standard deviation of the noise in that count. Then `noise_multiplier` is that of sums and counts together.
+
     >>> DPSGD(sample_rate=0.1, noise_multiplier=1.0, steps=100)
     DPSGD(sample_rate=0.1, noise_multiplier=1.0, steps=100)
     """
@@ -34,6 +37,7 @@ class DPSGD:
     noise_multiplier: float
     steps: int
     correlation: tuple[float, ...] | None = None
+    norm_noise: float | None = None
 
     def __post_init__(self) -> None:
         rate = checks.numbers("sample_rate", self.sample_rate)
@@ -41,6 +45,8 @@ class DPSGD:
         checks.eps(self.noise_multiplier, "noise_multiplier")
         steps = checks.counts("steps", self.steps)
         checks.within("steps", self.steps, "1 or more", np.asarray(steps >= 1))
+        if self.norm_noise is not None:
+            checks.positive("norm_noise", self.norm_noise)
         if self.correlation is not None:
             object.__setattr__(self, "correlation", _filter(self.correlation))
 

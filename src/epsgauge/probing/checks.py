@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from epsgauge.errors import InvalidInput
+from epsgauge.probing.adaptive import NAME as ADAPTIVE
+from epsgauge.probing.adaptive import adaptive
 from epsgauge.probing.clipping import Clips, clipping
 from epsgauge.probing.codes import RULES
 from epsgauge.probing.company import by_content
@@ -150,6 +152,8 @@ class Checks:
             return False
         if name == "empty batches":
             return can_be_empty(self.pipeline)
+        if name == ADAPTIVE:
+            return self.scale.stated is not None and len(self.base[0].norms) > 1
         return name != "left out" or self.pipeline.adjacency == "add-remove"
 
     def untestable(self, name: str) -> str:
@@ -261,6 +265,10 @@ class Checks:
         return empty(self.pipeline, self.base, self.stop, self.delta)
 
     @cached_property
+    def adaptive_norm(self) -> Finding:
+        return adaptive(self.pipeline, self.records, self.effort.models, self.stop)
+
+    @cached_property
     def steps(self) -> Finding:
         return steps(self.pipeline, self.usual, self.late[0].replay, self.walk)
 
@@ -276,7 +284,7 @@ class Checks:
 # What is seen by replacing records, and by trainings with one seed.
 BY_RECORDS = ("sensitivity", "clipping", "one record", "sampling rate", "Poisson batches", "empty batches")
 BY_DRAWS = ("sensitivity", "one record", "sampling rate")
-BY_SEED = ("steps", "bypass", "left out")
+BY_SEED = ("adaptive norm", "steps", "bypass", "left out")
 NAMES = (SCALE, "noise", "fresh noise", "independence", *BY_RECORDS, *BY_SEED)
 # Without a training that is followed to its end, and without many steps.
 IN_A_HURRY = (SCALE, "noise", "fresh noise", "independence", "sensitivity", "clipping")

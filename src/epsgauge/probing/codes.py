@@ -35,6 +35,7 @@ _RULES = (
     Rule("P107", "clipping", "high", "The batch is clipped, not each record"),
     Rule("P108", "clipping", "high", "Groups of records are clipped, not each record"),
     Rule("P109", "one record", "critical", "A clipped gradient is longer than the clipping norm"),
+    Rule("P131", "adaptive norm", "high", "A clipping norm that adapts has less noise than stated"),
     Rule("P110", "sampling rate", "high", "Records take part more often than accounted"),
     Rule("P111", "Poisson batches", "medium", "Batches are shuffled"),
     Rule("P112", "Poisson batches", "medium", "All batches have the same size"),

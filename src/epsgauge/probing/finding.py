@@ -12,7 +12,10 @@ Result = Literal["refuted", "consistent", "not tested"]
 # The chance that anything is refuted of a pipeline that is what the accountant assumes: all tests together.
 LEVEL = 1e-4
 # Tests that can be wrong by chance; each may use its share. The others are exact.
-BY_CHANCE = ("noise", "fresh noise", "independence", "one record", "sampling rate", "Poisson batches", "left out")
+BY_CHANCE = (
+    *("noise", "fresh noise", "independence", "adaptive norm"),
+    *("one record", "sampling rate", "Poisson batches", "left out"),
+)
 SHARE = LEVEL / len(BY_CHANCE)
 
 
