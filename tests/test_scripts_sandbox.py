@@ -183,7 +183,7 @@ def test_writing_by_other_routes_is_refused(home):
 
 def test_programs_signals_and_the_network_are_refused(home):
     script = """
-        import os, platform, signal, socket, subprocess, sys
+        import os, platform, signal, socket, subprocess, sys, time
         platform.platform(), platform.processor()
         def refused(call):
             try:
@@ -191,13 +191,26 @@ def test_programs_signals_and_the_network_are_refused(home):
             except PermissionError as error:
                 return str(error)
             raise AssertionError
+        orphans, leads = os.pipe()
+        if not (leader := os.fork()):
+            os.setpgid(0, 0)
+            if os.fork():
+                os.write(leads, b"1")
+                os._exit(0)
+            os.closerange(0, 256)
+            time.sleep(30)  # in a group whose leader is gone
+            os._exit(0)
+        os.read(orphans, 1)
+        group = leader
+        os.waitpid(leader, 0)
         sentences = [
             refused(lambda: subprocess.run(["rm", "-rf", "checkpoints"])),
             refused(lambda: subprocess.check_output("echo x > kept.txt", shell=True)),
             refused(lambda: os.system("rm kept.txt")),
             refused(lambda: os.execv(sys.executable, [sys.executable])),
             refused(lambda: os.kill(os.getppid(), signal.SIGTERM)),
-            refused(lambda: os.killpg(os.getpgid(os.getppid()), signal.SIGTERM)),
+            refused(lambda: os.killpg(os.getpgid(os.getppid()), signal.SIGCONT)),
+            refused(lambda: os.killpg(group, signal.SIGTERM)),
             refused(lambda: socket.socket().bind(("0.0.0.0", 8123))),
         ]
         assert os.spawnv(os.P_WAIT, "/bin/rm", ["rm", "kept.txt"]) == 127  # it forks, and the child is refused
@@ -241,7 +254,7 @@ def test_programs_signals_and_the_network_are_refused(home):
     """
     *errors, sandbox = sandboxed(home, script, child)
     assert errors == ["", "", ""]
-    assert len(sandbox["refused"]) == 7
+    assert len(sandbox["refused"]) == 8
 
 
 def test_a_script_is_quiet_and_has_no_terminal(home, tmp_path):

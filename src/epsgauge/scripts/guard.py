@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,7 +62,7 @@ class Guard:
         elif event in _PROGRAMS:
             self.check_program(args[_PROGRAMS[event]])
         elif event in ("os.kill", "os.killpg") and args[0] != os.getpid() and args[1]:
-            if not _is_child(args[0]):
+            if not _is_own(args[0], os.killpg if event == "os.killpg" else os.kill):
                 raise self.refuse(f"the script sends signal {args[1]} to process {args[0]}, which it did not start")
         elif event in ("socket.bind", "socket.connect") and isinstance(args[1], tuple):
             host, port = args[1][:2]
@@ -95,13 +95,16 @@ class Guard:
             raise self.refuse(f"the script starts a program, which cannot be kept in a sandbox: {text[:80]}")
 
 
-def _is_child(pid: int) -> bool:
-    """Also true if there is no such process, which the call then reports."""
+def _is_own(number: int, signals: Callable[[int, int], None]) -> bool:
+    """A child, or the group that it leads; also true if there is no such process or group, as the call then reports.
+
+    A group may have lost the process with its number.
+    """
     try:
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        os.waitid(os.P_PID, number, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except OSError:
         try:
-            os.kill(pid, 0)
+            signals(number, 0)
         except ProcessLookupError:
             return True
         except OSError:
