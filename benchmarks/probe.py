@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-CASES = ("MLP on digits", "MLP on digits, Opacus", "a million parameters, Opacus")
+CASES = ("MLP on digits", "MLP on digits, Opacus", "a million parameters, 200 records, Opacus")
 
 
 def build():
@@ -37,8 +37,9 @@ def probed(case: str):
         engine = {"engine": "opacus"} if "Opacus" in case else {}
         trainer, data = DpSgd(model="mlp", epochs=10, learning_rate=0.5, **training, **engine), digits()
     else:
+        training["batch_size"] = 20
         trainer = DpSgd(model="probe:build", epochs=2, learning_rate=0.1, engine="opacus", **training)
-    return eg.probe(trainer, data, train_size=1000, adjacency="substitute")
+    return eg.probe(trainer, data, train_size=1000 if "digits" in case else 200, adjacency="substitute")
 
 
 def measured(case: str, checkout: Path) -> tuple[float, float, str]:
@@ -67,7 +68,7 @@ def main() -> None:
         return
     for case in CASES:
         cpu, memory, line = measured(case, HERE.parent)
-        text = f"{case:<30}{cpu:7.1f} s of CPU, {memory:.2f} GB; {line}"
+        text = f"{case:<44}{cpu:7.1f} s of CPU, {memory:.2f} GB; {line}"
         if given.against is not None:
             other, _, _ = measured(case, given.against)
             text += f"; {cpu / other:.2f} times the other checkout's {other:.1f} s"

@@ -22,8 +22,8 @@ from epsgauge.stats.arrays import Ints
 from epsgauge.trainers.known_start import knowing_start
 from epsgauge.trainers.protocol import Observer, Trainer, knows_size, seed_everything, seed_for
 
-# Numbers of updates, from which on memory is cleared after each replay.
-LARGE = 10**6
+# Numbers of updates, from which on memory is cleared, and after how many replays.
+LARGE, OFTEN = 10**6, 4
 # Points on which a whole training's model is compared.
 COMPARED = 50
 
@@ -111,7 +111,7 @@ class Pipeline:
             model = self._trained(trainer, members, seed, watch)
         self.shapes[:] = self.shapes or watch.shapes
         self.told(self.count[0])
-        if sum(update.size for update in watch.updates) > LARGE:
+        if sum(update.size for update in watch.updates) > LARGE and self.count[0] % OFTEN == 0:
             gc.collect()  # models of torch hold on to each other
         return Replay(
             updates=watch.updates,
