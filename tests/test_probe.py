@@ -619,7 +619,7 @@ def test_the_rate_is_bounded_as_by_enumeration():
 def test_all_tests_share_one_level():
     assert len(BY_CHANCE) * SHARE == pytest.approx(LEVEL)
     by_chance = {f.name for f in found_in(bugs.Correct).findings if not f.exact}
-    assert by_chance == set(BY_CHANCE)
+    assert by_chance == set(BY_CHANCE) - {"adaptive norm"}  # its norm stays what it is
 
 
 # What a model holds

@@ -1,6 +1,6 @@
 """Probe the scripts of examples/scripts, right and with bugs from public code: what is found, missed and alarmed.
 
-    python tools/scripts.py [--only mnist_like …]
+    python tools/probe_scripts.py [--only mnist_like …]
 
 Prints the codes of each probe, its CPU time, and the ratio to a plain run of one epoch. Exits with 1 after an alarm.
 """
