@@ -387,7 +387,7 @@ def test_a_claim_that_is_true_is_not_refuted(tmp_path):
 
 
 def test_without_dp_sgd_it_is_refused(tmp_path):
-    needs = r'verdict_method = "curve" needs a trainer whose privacy\(n\) is an eg.DPSGD'
+    needs = r'verdict_method = "curve" needs a trainer whose privacy\(n\) is an eg.DPSGD without correlation'
     run = played(plan(), tmp_path / "a")
     with pytest.raises(eg.InvalidInput, match=f"{needs}, but it is KnownPrivacy"):
         eg.audit(run, verdict_method="curve")
