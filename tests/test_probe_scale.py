@@ -102,7 +102,12 @@ FOUND_BY = {
 }
 
 
-@pytest.mark.parametrize("name", FOUND_BY)
+FIRST = {by: name for name, by in reversed(FOUND_BY.items())}  # of the bugs that each finding refutes
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FIRST.values() else pytest.mark.long) for name in FOUND_BY]
+)
 def test_bugs_are_found_without_a_clipping_norm_and_without_a_switch(name):
     found = probed(Restated(bugs.BUGS[name](), switch=False))
     assert FOUND_BY[name] in names(found), str(found)
@@ -142,6 +147,7 @@ def test_a_wrong_norm_or_divisor_is_named():
     assert found.found_eps == pytest.approx(right.found_eps, rel=0.05)
 
 
+@pytest.mark.long
 def test_a_small_or_a_missing_error_is_left_to_other_findings():
     assert names(probed(Restated(bugs.Correct(), max_grad_norm=1.5))) == ["noise"]
     assert names(probed(Restated(bugs.Correct(), max_grad_norm=0.7))) == ["sensitivity", "one record"]
@@ -182,13 +188,13 @@ def of_torch(name, **more):
     ("name", "expected"),
     [
         ("Adam", []),
-        ("AdamWithoutNoise", ["noise"]),
+        pytest.param("AdamWithoutNoise", ["noise"], marks=pytest.mark.long),
         ("AdamClipsTheBatch", ["noise", "clipping"]),
-        ("AdamShuffles", ["Poisson batches"]),
-        ("Moves", []),
+        pytest.param("AdamShuffles", ["Poisson batches"], marks=pytest.mark.long),
+        pytest.param("Moves", [], marks=pytest.mark.long),
         ("MovesWithHalf", ["noise"]),
-        ("MovesWithClippedBatch", ["noise", "clipping"]),
-        ("Means", []),
+        pytest.param("MovesWithClippedBatch", ["noise", "clipping"], marks=pytest.mark.long),
+        pytest.param("Means", [], marks=pytest.mark.long),
     ],
 )
 def test_loops_of_torch_that_were_not_edited(name, expected):
@@ -204,6 +210,7 @@ def test_a_divisor_that_is_the_number_of_records_drawn_is_named():
     assert result_of(found, "sensitivity").result == "not tested"
 
 
+@pytest.mark.long
 def test_a_stated_norm_is_taken():
     pytest.importorskip("torch")
     found = of_torch("Adam", stated=1.0)

@@ -108,13 +108,14 @@ def test_one_half_of_each_block_keeps_the_guarantee(block):
 
 def test_the_chance_of_equal_stretches_and_runs_by_enumeration():
     """Of all bits: as long as the length is twice what α asks for, it is far below; runs alone come close."""
-    every = np.array(list(product((0, 1), repeat=16)))
+    n = 14
+    every = np.array(list(product((0, 1), repeat=n)))
     for unlikely in (0.3, 0.1, 1e-2):
         assert np.mean([in_a_row(bits, unlikely) is not None for bits in every]) <= unlikely
     for unlikely in (64.0, 16.0, 2.0):  # above 1, so that there is something to see
-        length = 2 * int(np.ceil(np.log2(16**2 / 2 / unlikely)))
+        length = 2 * int(np.ceil(np.log2(n**2 / 2 / unlikely)))
         twice = np.mean([stretch(bits, unlikely) is not None for bits in every])
-        assert twice <= 16**2 / 2 * 2.0**-length
+        assert twice <= n**2 / 2 * 2.0**-length
 
 
 def test_stretches_by_a_slow_twin():

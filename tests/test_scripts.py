@@ -79,7 +79,7 @@ BUGS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=_long_after(2, i)) for i, name in enumerate(BUGS)])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_long_after(1, i)) for i, name in enumerate(BUGS)])
 def test_bugs_in_scripts(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     code, change = BUGS[name]
@@ -101,7 +101,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=_long_after(2, i)) for i, name in enumerate(WRONG)])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_long_after(1, i)) for i, name in enumerate(WRONG)])
 def test_scripts_that_cannot_be_probed(tmp_path, name):
     text, words = WRONG[name]
     file = tmp_path / "train.py"
@@ -202,6 +202,7 @@ def test_a_loop_by_hand():
     assert "by_hand.py trains on 120 records" in found.notes[0]
 
 
+@pytest.mark.long
 def test_a_loop_by_hand_that_clips_the_batch(tmp_path):
     text = BY_HAND.read_text(encoding="utf-8")
     a, b = text.index("    total = ["), text.index("    optimizer.step()")
