@@ -13,8 +13,9 @@ from command_line import refused, told
 from epsgauge.errors import EpsgaugeError
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.probing.result import Probe
+from epsgauge.scripts.messages import Order
+from epsgauge.scripts.requests import accounted
 from epsgauge.scripts.session import probe_script
-from epsgauge.scripts.stage import Order, accounted
 
 pytest.importorskip("opacus")
 

@@ -21,8 +21,8 @@ sys.path.insert(0, str(HERE / "tests" / "scripts"))
 from bugs import BUGS, LATER, broken, right  # noqa: E402
 
 from epsgauge.errors import EpsgaugeError  # noqa: E402
+from epsgauge.scripts.messages import Order  # noqa: E402
 from epsgauge.scripts.session import probe_script  # noqa: E402
-from epsgauge.scripts.stage import Order  # noqa: E402
 
 MORE = {"plain_torch": {"data": "train_x,train_y"}}
 

@@ -86,8 +86,8 @@ def probe(
         nonlocal words
         if SCRIPT in ctx.meta:
             from epsgauge.adjacency import checked
+            from epsgauge.scripts.messages import Order
             from epsgauge.scripts.session import probe_script
-            from epsgauge.scripts.stage import Order
             from epsgauge.stats import checks
 
             module, given, arguments = ctx.meta[SCRIPT]

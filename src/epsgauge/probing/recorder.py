@@ -125,13 +125,9 @@ class Recorder(Watch):
         """Whether the model is to stay what it was."""
         return self._walk == 0
 
-    def state(self) -> dict[str, Any]:
-        """What was seen, for another process."""
-        return {name: value for name, value in vars(self).items() if name != "_live"}
-
     def restore(self, state: dict[str, Any]) -> None:
         names, seen = self._names, state.pop("_names", [])
-        vars(self).update(state)
+        super().restore(state)
         names[:] = seen
 
     def _scripted(self, size: int) -> Floats:

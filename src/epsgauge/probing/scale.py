@@ -180,7 +180,7 @@ def scale_of(pipeline: Pipeline, scale: Scale, reach: float, noise: Finding) -> 
             more += (
                 f". In some steps it is {scale.changes:.3g} times as far as in others: state max_grad_norm at each step"
             )
-        return consistent(NAME, f"{text}, {more}.", rests)
+        return consistent(NAME, f"{text}, {more}.", rests, measured=scale.unit)
     text = f"{text}; the stated clipping norm and divisor allow {scale.stated:.3g}"
     if not pipeline.scale or noise.result == "refuted":  # the noise is sure to be too little, and this is not sure
         return consistent(NAME, f"{text}.", rests)

@@ -31,8 +31,9 @@ class Command:
     def words(self) -> str:
         return shlex.join([*(["-m"] if self.module else []), self.target, *self.arguments])
 
-    def check(self) -> None:
-        if not self.module and not Path(self.target).is_file():
+    def check(self, folder: Path) -> None:
+        """Whether it is there, from the folder in which it will run."""
+        if not self.module and not (folder / self.target).is_file():
             raise InvalidInput(f"there is no script {self.target!r}. Give its path from the current folder.")
 
     def run(self) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import os
 import pickle
 import select
 import signal
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 _CHUNK = 1 << 20
+_DIES_WITH_PARENT = 1  # of prctl
 
 
 @dataclass(frozen=True)
@@ -37,16 +40,24 @@ class Child:
         os._exit(0)
 
 
-def fork(seconds: float) -> Child | Answer:
-    """In the copy a `Child`; in the original its answer, which must come within so many seconds."""
+def fork(seconds: float, session: int) -> Child | Answer:
+    """In the copy a `Child`; in the original its answer, which must come within so many seconds.
+
+    Both end if the socket of the session is closed meanwhile.
+    """
     reads, writes = os.pipe()
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         os.close(reads)
+        _end_with(parent)
         return Child(writes)
     os.close(writes)
     try:
-        data, late = _read(reads, time.monotonic() + seconds)
+        data, late = _read(reads, session, time.monotonic() + seconds)
+    except EOFError:
+        _end(pid)
+        os._exit(1)
     finally:
         os.close(reads)
         _end(pid)
@@ -58,12 +69,26 @@ def fork(seconds: float) -> Child | Answer:
     return answer if isinstance(answer, Answer) else Answer(error="the process of a training sent something else.")
 
 
-def _read(pipe: int, deadline: float) -> tuple[bytes, bool]:
+def _end_with(parent: int) -> None:
+    """This process is killed when its parent ends, which otherwise would leave it behind (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def _read(pipe: int, session: int, deadline: float) -> tuple[bytes, bool]:
+    """All that comes through the pipe, and whether it came too late. Nothing is asked meanwhile: a session that can be
+    read is over.
+    """
     data = io.BytesIO()
     while True:
         left = deadline - time.monotonic()
-        if left <= 0 or not select.select([pipe], [], [], left)[0]:
+        ready = select.select([pipe, session], [], [], left)[0] if left > 0 else []
+        if not ready:
             return b"", True
+        if session in ready:
+            raise EOFError
         chunk = os.read(pipe, _CHUNK)
         if not chunk:
             return data.getvalue(), False

@@ -1,48 +1,38 @@
 """The process in which a script runs up to its private training, and from which its trainings are forked.
 
-`python -m epsgauge.scripts.stage PIPE SCRATCH` reads its order from standard input and writes messages as JSON.
+`python -m epsgauge.scripts SOCKET SCRATCH` gets an `Order` and then requests, each of which it answers.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
-from epsgauge.data.points import as_points
 from epsgauge.errors import EpsgaugeError, InvalidInput
-from epsgauge.mechanisms.accounting import accountant_eps
-from epsgauge.mechanisms.privacy import DPSGD
-from epsgauge.numbers import duration, json_ready
-from epsgauge.probing.checks import IN_A_HURRY, NAMES, named
 from epsgauge.probing.contents import contents
-from epsgauge.probing.probe import probe
-from epsgauge.probing.recorder import Enough, Recorder
-from epsgauge.probing.result import Probe
 from epsgauge.scripts import opacus_training, torch_training
 from epsgauge.scripts.command import Command
 from epsgauge.scripts.fork import Answer, Child, fork
+from epsgauge.scripts.messages import Failed, Held, Order
 from epsgauge.scripts.overlay import real_files
 from epsgauge.scripts.sandbox import Sandbox, sandbox
 from epsgauge.trainers.watch import Watch
 
 # Files that hold a model.
 MODELS = (".pt", ".pth", ".bin", ".safetensors", ".npz", ".npy", ".pkl", ".joblib")
-# A script computes constants from the number of records before its training begins, which is not done again.
-NOT_FOR_SCRIPTS = ("left out", "empty batches")
 
 
 class Go(BaseException):
-    """In a child: leave the probe, and go on with the script."""
+    """In a child: leave the request, and go on with the script."""
 
 
 class Following(Watch):
@@ -63,27 +53,14 @@ class Training:
     data: Any = None  # None: those of the script
     seed: int | None = None  # None: what the script has seeded
     quiet: bool = False  # without noise
+    steps: int | None = None  # after which the child ends; None: the script does
+    max_grad_norm: float | None = None  # of a loop without Opacus
 
 
-@dataclass(frozen=True)
-class Order:
-    """What the command line asks of a stage."""
+class Request(Protocol):
+    """What a session asks of a script that is held at its training."""
 
-    target: str
-    arguments: tuple[str, ...] = ()
-    module: bool = False
-    delta: float | None = None
-    adjacency: Any = "add-remove"
-    only: tuple[str, ...] = ()
-    quick: bool = False
-    seed: int = 0
-    seconds: float = 600.0  # of one training
-    # of a loop without an accountant of Opacus
-    data: str = ""
-    noise_multiplier: float | None = None
-    sample_rate: float | None = None
-    steps: int | None = None
-    claimed_eps: float | None = None
+    def answer(self, stage: Stage, data: Any, *, private: bool) -> Any: ...
 
 
 @dataclass(eq=False)
@@ -91,7 +68,7 @@ class Stage:
     """One script, before its training in this process, and in its training in each child."""
 
     order: Order
-    pipe: int  # for messages
+    session: Connection
     box: Sandbox
     scratch: Path
     task: tuple[Child, Training] | None = None  # of a child
@@ -107,7 +84,7 @@ class Stage:
 
     @property
     def command(self) -> Command:
-        return Command(self.order.target, self.order.arguments, self.order.module)
+        return self.order.command
 
     def run(self) -> NoReturn:
         """The script from its first line."""
@@ -133,21 +110,20 @@ class Stage:
                 f"{self.name} makes no training that can be probed: it neither calls make_private of Opacus nor steps "
                 "an optimiser of torch on records of a DataLoader. Name its tensors with --data, or write a plan."
             )
-        self.say({"error": error})
+        self.say(Failed(error))
         os._exit(0)
 
-    def say(self, message: dict[str, Any]) -> None:
+    def say(self, message: Any) -> None:
         with suppress(OSError):
-            os.write(self.pipe, (json.dumps(json_ready(message), allow_nan=False) + "\n").encode())
+            self.session.send(message)
 
     def leave(self, *, error: str | None = None, enough: bool = False) -> NoReturn:
         """End this child."""
         child, training = self._task()
-        watch = training.watch
-        state = watch.state() if isinstance(watch, Recorder) else {"n_steps": watch.n_steps}
         model = None if enough or error is not None or self.model is None else contents(self.model) | self._saved()
         history = [] if self.accountant is None else [tuple(entry) for entry in self.accountant.history]
-        child.send(Answer(state, model, {**self.facts, "history": history, "n_steps": watch.n_steps}, error))
+        facts = {**self.facts, "history": history, "n_steps": training.watch.n_steps}
+        child.send(Answer(training.watch.state(), model, facts, error))
 
     def replay(self, training: Training) -> Answer:
         """A training in a child, which never comes back from here: it goes on with the script."""
@@ -164,13 +140,24 @@ class Stage:
     def _fork(self) -> Child | Answer:
         """A child writes into a folder that is deleted after it."""
         folder = self.scratch / "child"
-        answer = fork(self.order.seconds)
+        answer = fork(self.order.seconds, self.session.fileno())
         if isinstance(answer, Child):
+            self.session.close()
             self.box.child_of(folder)
         else:
             with real_files():
                 shutil.rmtree(folder, ignore_errors=True)
         return answer
+
+    def apart(self, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Facts that a child computes, so that nothing of it is left here."""
+        answer = self._fork()
+        if isinstance(answer, Child):
+            try:
+                answer.send(Answer(facts=compute()))
+            except Exception as wrong:
+                answer.send(Answer(error=f"{self.name}: {wrong}"))
+        return answer.facts
 
     def _saved(self) -> dict[str, bytes]:
         """Digests of the models that the script has saved."""
@@ -201,124 +188,33 @@ class Stage:
         return answer.facts.get("entry")
 
     def hold(self, data: Any, make: Callable[[Training], Any], *, private: bool = False) -> Any:
-        """At the private training: probe it here, and in a child go on with what `make` gives."""
+        """At the private training: answer requests here, and in a child go on with what `make` gives."""
         if self.scouting:
             self.facts.pop("entry", None)
             self.leave(enough=True)
         if self.task is None:
-            try:
-                self._probe(copy(data), OfOpacus if private else Script)  # children change the data set in place
-            except Go:
-                pass
-            except EpsgaugeError as error:
-                self.say({"error": str(error)})
-                os._exit(0)
+            with suppress(Go):
+                self._serve(copy(data), private=private)  # children change the data set in place
         elif private and self.model is not None:
             self.leave(error=f"{self.name} makes two private trainings. Probe a script with one of them.")
         return make(self._task()[1])
 
-    def _probe(self, data: Any, kind: type[Script]) -> None:
-        _check_indexed(data, self.name)
-        self.say({"progress": ["the whole training", 0]})
-        order, start = self.order, time.perf_counter()
-        facts = self.replay(Training(Following())).facts
-        seconds = time.perf_counter() - start
-        target, target_delta = facts.get("target", (None, None))
-        spent, spent_delta = facts.get("spent"), facts.get("delta")
-        delta = next((d for d in (order.delta, spent_delta, target_delta) if d is not None), 1e-5)
-        claims = [eps for eps, d in ((spent, spent_delta), (target, target_delta)) if eps is not None and d == delta]
-        claim = order.claimed_eps
-        if claim is None and order.adjacency == "add-remove":
-            claim = min(claims, default=None)
-        privacy = accounted(facts, order, delta, self.name)
-        names = named(order.only) if order.only else list(IN_A_HURRY if order.quick else NAMES)
-        found = probe(
-            kind(self, privacy),
-            data,
-            delta=delta,
-            adjacency=order.adjacency,
-            claimed_eps=claim,
-            seed=order.seed,
-            only=[name for name in names if name not in NOT_FOR_SCRIPTS],
-            quick=order.quick,
-            progress=lambda name, count: self.say({"progress": [name, count]}),
-        )
-        notes = [f"{self.name} trains on {len(as_points(data, self.name)):,} records, in {duration(seconds)}."]
-        notes += [f"{change}." for change in self.box.changes]
-        if spent is not None:
-            notes.append(_said(self.name, spent, spent_delta, found))
-        self.say({"probe": replace(found, notes=tuple(notes), seconds=time.perf_counter() - start).to_json()})
-        os._exit(0)
-
-
-@dataclass(frozen=True, eq=False)
-class Script:
-    """The script's training, as a trainer."""
-
-    stage: Stage
-    accounted: DPSGD
-    quiet: bool = False
-
-    def __deepcopy__(self, memo: Any) -> Script:
-        return self
-
-    def train(self, data: Any, *, seed: int, watch: Recorder) -> Any:
-        answer = self.stage.replay(Training(watch, data, seed, self.quiet))
-        watch.restore(answer.watch)
-        if answer.model is None:
-            raise Enough
-        return answer.model
-
-    def privacy(self, n: int) -> DPSGD:
-        return self.accounted
-
-
-class OfOpacus(Script):
-    """One whose noise can be turned off."""
-
-    def without_noise(self) -> OfOpacus:
-        return replace(self, quiet=True)
-
-
-def accounted(facts: dict[str, Any], order: Order, delta: float, name: str) -> DPSGD:
-    """What was given, or what the script's accountant counted: with several noise multipliers, the least."""
-    history = [(float(sigma), float(rate), int(steps)) for sigma, rate, steps in facts["history"]]
-    sigmas, rates, steps = zip(*history, strict=True) if history else ((), (), ())
-    sigma = order.noise_multiplier or min(sigmas, default=None)
-    rate = order.sample_rate or max(rates, default=facts.get("rate"))
-    n_steps = order.steps or sum(steps) or facts["n_steps"]
-    if rate is None:
-        raise InvalidInput(f"the sampling rate of {name} is not known. Give --sample-rate.")
-    if sigma is None and order.claimed_eps is not None:
-        sigma = _calibrated(order.claimed_eps, delta, order.adjacency, rate, n_steps)
-    if sigma is None:
-        raise InvalidInput(
-            f"{name} has no accountant of Opacus, so its noise is not known. Give --noise-multiplier, or --claimed-eps."
-        )
-    return DPSGD(sample_rate=rate, noise_multiplier=sigma, steps=n_steps)
-
-
-def _calibrated(eps: float, delta: float, adjacency: Any, rate: float, steps: int) -> float:
-    """The noise multiplier at which the accountant says so much."""
-
-    def above(sigma: float) -> bool:
-        return (accountant_eps(DPSGD(rate, sigma, steps), delta=delta, adjacency=adjacency) or 0.0) > eps
-
-    low, high = 0.25, 0.5
-    while above(high):
-        low, high = high, 2 * high
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if above(middle) else (low, middle)
-    return low
-
-
-def _said(name: str, claim: float, delta: float | None, found: Probe) -> str:
-    """What the script prints, and what it would be for other neighbours."""
-    other = {found.adjacency: found.accounted_eps, found.other_adjacency: found.other_eps}.get("substitute")
-    at = "" if delta is None else f" at δ = {delta:g}"
-    text = f"{name} computes ε = {claim:.3g}{at}, for adding or removing a record"
-    return f"{text}." if other is None else f"{text}. Replacing one costs {other:.3g}, by the PRV accountant."
+    def _serve(self, data: Any, *, private: bool) -> NoReturn:
+        """Until the session is over."""
+        try:
+            _check_indexed(data, self.name)
+        except InvalidInput as error:
+            self.say(Failed(str(error)))
+            os._exit(0)
+        self.say(Held())
+        while True:
+            try:
+                request: Request = self.session.recv()
+                self.say(request.answer(self, data, private=private))
+            except EpsgaugeError as error:
+                self.say(Failed(str(error)))
+            except EOFError:
+                os._exit(0)
 
 
 def _check_indexed(data: Any, name: str) -> None:
@@ -348,16 +244,10 @@ def _line(error: BaseException) -> str:
 
 
 def main() -> None:
-    pipe = int(sys.argv[1])
-    given = json.loads(sys.stdin.readline())
-    order = Order(**{**given, "arguments": tuple(given["arguments"]), "only": tuple(given["only"])})
-    scratch = Path(sys.argv[2])
+    session, scratch = Connection(int(sys.argv[1])), Path(sys.argv[2])
+    order = session.recv()
     with sandbox(scratch, locked=True) as box:
-        stage = Stage(order, pipe, box, scratch)
+        stage = Stage(order, session, box, scratch)
         opacus_training.install(stage)
         torch_training.install(stage)
         stage.run()
-
-
-if __name__ == "__main__":
-    main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import random
 import sys
 from collections.abc import Callable
@@ -185,11 +186,17 @@ def watch_steps(stage: Stage, training: Training) -> None:
             p.detach().copy_(old)
         before.clear()
 
+    def leave(*_: Any) -> None:
+        if watch.n_steps >= (training.steps or math.inf):
+            stage.leave(enough=True)
+
     register_optimizer_step_pre_hook(see)
+    register_optimizer_step_post_hook(leave)
     if isinstance(watch, Recorder) and watch.stands_still:
         register_optimizer_step_pre_hook(keep)
         register_optimizer_step_post_hook(put_back)
-    stage.open.enter_context(watching(shown))  # until the child ends
+    # until the child ends
+    stage.open.enter_context(watching(shown, max_grad_norm=training.max_grad_norm))
 
 
 class _Leaving:

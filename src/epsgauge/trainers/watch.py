@@ -125,6 +125,16 @@ class Watch:
     def round_off(self, relative: float) -> None:
         """Updates that come next are rounded by this share of their length, as differences of weights are."""
 
+    def state(self) -> dict[str, Any]:
+        """What was seen, for another process."""
+        if self._live is not None:
+            self.end(list(self._live))
+        return {name: value for name, value in vars(self).items() if name != "_live"}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have seen what a watch with this state has."""
+        vars(self).update(state)
+
     def channels(self) -> dict[str, Floats]:
         """What was seen in a whole training, one number per pair in each channel."""
         if not self.n_steps:

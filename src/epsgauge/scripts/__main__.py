@@ -1,0 +1,5 @@
+"""`python -m epsgauge.scripts` is a stage; its classes then have the names under which a session knows them."""
+
+from epsgauge.scripts.stage import main
+
+main()
