@@ -277,7 +277,9 @@ def test_a_plan_without_losses_is_probed_and_not_audited(tmp_path):
     assert (done.returncode, "Consistent" in done.stdout) == (0, True), done
     for command in (("check", file, "--try"), ("run", file, "--out", tmp_path / "run")):
         said = " ".join(refused(*command).split())
-        assert "an audit needs losses(model, points), one float per point, but trainer trains_only:train" in said
+        assert (
+            "an audit by losses needs losses(model, points), one float per point, but trainer trains_only:train" in said
+        )
 
 
 def test_small_loops_without_a_clipping_norm():

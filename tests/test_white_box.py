@@ -336,6 +336,35 @@ def test_a_loop_in_numpy(tmp_path, adversary):
         assert moved.mean() == pytest.approx(mean, abs=4 * moved.std() / np.sqrt(moved.size))
 
 
+class OnlyTrains:
+    """The loop without `losses`."""
+
+    def __init__(self, loop):
+        self.train, self.privacy = loop.train, loop.privacy
+        if loop.noise_multiplier:
+            self.without_noise = lambda: OnlyTrains(Loop(noise_multiplier=0.0, records=loop.records))
+
+
+@pytest.mark.parametrize("adversary", ["white-box", "hidden-state", RECORDS], ids=str)
+def test_who_watches_needs_no_losses(tmp_path, adversary):
+    loop = Loop(records=adversary == RECORDS)
+    a_plan = plan(adversary, trainer=OnlyTrains(loop), n_models=30)
+    ours, theirs = played(a_plan, tmp_path / "a"), played(plan(adversary, trainer=loop, n_models=30), tmp_path / "b")
+    watched = theirs.signals().channels.keys() - {"loss", "reference"}
+    assert ours.signals().channels.keys() == watched
+    assert all(np.array_equal(ours.signals()[name], theirs.signals()[name]) for name in watched)
+    assert eg.audit(ours).verdict is not None
+    tried = attempt(a_plan)[0]
+    assert tried.member_loss is None
+    assert not any("losses" in warning for warning in tried.warnings)
+
+
+def test_an_attack_by_losses_needs_them(tmp_path):
+    a_plan = plan(RECORDS, trainer=OnlyTrains(Loop(records=True)), n_models=12, audit={"attack": "loss"})
+    with pytest.raises(InvalidInput, match="can only train"):
+        played(a_plan, tmp_path / "a")
+
+
 def apart():
     """Points whose gradients are orthogonal, and always clipped."""
     return 3 * np.eye(64), np.ones(64)

@@ -198,11 +198,13 @@ def _seen(
         out[one, 1], out[zero, 0] = values[: len(one)], values[len(one) : len(one) + len(zero)]
         return out
 
-    loss = found.pop("loss")
-    population = loss[len(one) + len(zero) :]
-    channels = {"loss": of_pairs(loss), "reference": sketch(population)}
-    if game.population:
-        channels["population"] = population
+    channels: dict[str, Floats] = {}
+    if "loss" in found:
+        loss = found.pop("loss")
+        population = loss[len(one) + len(zero) :]
+        channels = {"loss": of_pairs(loss), "reference": sketch(population)}
+        if game.population:
+            channels["population"] = population
     for name, values in found.items():
         channels[name] = of_pairs(values) if values.shape[:1] == asked.shape else values
     channels |= watched

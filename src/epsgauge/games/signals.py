@@ -42,7 +42,8 @@ class Signals:
     `signals["reference"]` is [n, r], the model's losses on reference points, each row ascending.
     `signals["population"]` has all of them in the order of the points, in a game that keeps these.
     Other channels are what the trainer gave, [n, m, 2, …] of pairs or one array for each model, and what the watch saw:
-    `signals["llr"]`, `signals["alignment"]` and `signals["displacement"]` are [n, m].
+    `signals["llr"]`, `signals["alignment"]` and `signals["displacement"]` are [n, m]. A trainer without `losses` gives
+    the last ones alone.
     """
 
     models: Ints  # [n]

@@ -51,9 +51,12 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
     if trial is not None:
         facts["tried"] = (
             f"{duration(trial.seconds)} per model, {duration(seen.n_trained * trial.seconds / seen.workers)} in all "
-            f"with {seen.workers} workers; mean loss {trial.member_loss:.3g} on training points, "
-            f"{trial.reference_loss:.3g} on others"
+            f"with {seen.workers} workers"
         )
+        if trial.member_loss is not None:
+            facts["tried"] += (
+                f"; mean loss {trial.member_loss:.3g} on training points, {trial.reference_loss:.3g} on others"
+            )
         if isinstance(trial.privacy, DPSGD) and not plan.probes:
             facts["probe"] = (
                 "`epsgauge probe` tests in seconds whether noise, clipping, sampling and steps are as accounted"

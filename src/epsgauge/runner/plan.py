@@ -19,6 +19,7 @@ from epsgauge.games.settings import GameSettings
 from epsgauge.runner import small as smaller
 from epsgauge.runner.parts import BUILT_IN, Part, part_of
 from epsgauge.settings import AuditSettings
+from epsgauge.trainers.watch import CHANNELS
 from epsgauge.validation import sentence_of
 
 # A run of so many models begins with a probe, which takes about a hundred trainings, most of them of a few steps.
@@ -160,6 +161,13 @@ class Plan(BaseModel):
     def tries_canaries(self) -> bool:
         """Whether a rehearsal finds the best canary; who chooses anew at each step needs none."""
         return self.game.auto and self.adversary.inserts == "record"
+
+    @property
+    def needs_losses(self) -> bool:
+        """Whether the trainer must say losses: what a watch sees is enough for an attack that asks for nothing else."""
+        attack = ATTACKS.get(self.audit.attack or "")
+        by_losses = attack is not None and not CHANNELS.keys() >= set(attack.needs)
+        return not self.adversary.watches or by_losses or self.game.challenge == "worst" or bool(self.game.population)
 
     @property
     def n_samples(self) -> int:

@@ -106,8 +106,11 @@ def _same(held: Plan, plan: Plan) -> bool:
 
 
 def trainer_of(plan: Plan, *, losses: bool = True) -> Trainer | Observer:
-    """The trainer, without its noise where the plan is a control. The code of the user's own must be found already."""
-    trainer = as_trainer(plan.trainer.build(), plan.trainer.use, losses=losses)
+    """The trainer, without its noise where the plan is a control. The code of the user's own must be found already.
+
+    `losses`: whether it must have these where the plan needs them.
+    """
+    trainer = as_trainer(plan.trainer.build(), plan.trainer.use, losses=losses and plan.needs_losses)
     trainer = with_known_start(trainer) if plan.start == "known" else trainer
     return without_noise(trainer, plan.trainer.use) if plan.control else trainer
 
@@ -284,7 +287,7 @@ def _watched_privacy(plan: Plan, trainer: Trainer | Observer) -> Privacy | None:
             f'adversary.sees = "{sees}" needs a trainer whose train takes the keyword watch and calls it at each step, '
             f"but {plan.trainer.use} does not. Add it, or remove [adversary]."
         )
-    noisy = as_trainer(plan.trainer.build(), plan.trainer.use) if plan.control else trainer
+    noisy = as_trainer(plan.trainer.build(), plan.trainer.use, losses=False) if plan.control else trainer
     privacy = promised(plan, noisy)
     if inserts != "record" and not isinstance(privacy, DPSGD):
         raise InvalidInput(

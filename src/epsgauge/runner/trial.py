@@ -29,8 +29,8 @@ class Trial:
     """What was seen: seconds of a training that is not the first, losses on members and on others, and warnings."""
 
     seconds: float
-    member_loss: float
-    reference_loss: float
+    member_loss: float | None  # None for a trainer without losses
+    reference_loss: float | None
     privacy: Privacy | None
     warnings: tuple[str, ...]
 
@@ -64,21 +64,19 @@ def attempt(plan: Plan) -> list[Trial]:
     drawn, watcher = draw(game, roles, plan.seed, 0), watcher_of(plan, roles)
     members = drawn.training[:MEMBERS]
 
-    def losses(seed: int, trainer: Trainer | Observer = on.trainer) -> tuple[Floats, float]:
+    def seen(seed: int, trainer: Trainer | Observer = on.trainer) -> tuple[dict[str, Floats], float]:
         start = time.perf_counter()
         asked: Ints = np.concatenate([members, roles.reference])
         data, points = on.points.take(drawn.training), on.points.take(asked)
         with beside(plan.folder), users_code(f"the trainer {plan.trainer.use}", line=True):
             watch = None if watcher is None else watcher(drawn)
             size = game.train_size
-            seen = observed(trainer, data, points, len(asked), seed=seed, size=size, watch=watch)["loss"]
-            if watch is not None:
-                watch.channels()  # says what a trainer does wrong
-        return seen, time.perf_counter() - start
+            found = observed(trainer, data, points, len(asked), seed=seed, size=size, watch=watch)
+            watched = {} if watch is None else watch.channels()  # which says what a trainer does wrong
+        return found or watched, time.perf_counter() - start
 
-    first, _ = losses(drawn.seed)
-    again, seconds = losses(drawn.seed)
-    other, _ = losses(training_seed(plan.seed, Branch.audited, 1))
+    (first, _), (again, seconds) = seen(drawn.seed), seen(drawn.seed)
+    other, _ = seen(training_seed(plan.seed, Branch.audited, 1))
     if prepared.group is not None:
         start = time.perf_counter()
         play(plan, roles, prepared.group, list(range(prepared.group.size)))
@@ -86,38 +84,52 @@ def attempt(plan: Plan) -> list[Trial]:
     notes = [*prepared.notes]
     if on.quiet is not None and game.n_control(plan.n_models):
         try:
-            losses(drawn.seed, on.quiet)
+            seen(drawn.seed, on.quiet)
         except EpsgaugeError as error:
             notes.append(no_control(plan.trainer.use, str(error)))
-    inside, outside = float(first[: len(members)].mean()), float(first[len(members) :].mean())
-    warnings = [*notes, *_spoilt(plan, first, again, other, inside, outside, prepared.privacy)]
-    return [Trial(seconds, inside, outside, prepared.privacy, tuple(warnings))]
+    found = _unseeded(plan, first, again, other, prepared.privacy)
+    inside, outside = None, None
+    if "loss" in first:
+        loss = first["loss"]
+        inside, outside = float(loss[: len(members)].mean()), float(loss[len(members) :].mean())
+        found += _spoilt(plan, loss, inside, outside)
+    return [Trial(seconds, inside, outside, prepared.privacy, (*notes, *found))]
 
 
-def _spoilt(
-    plan: Plan, first: Floats, again: Floats, other: Floats, inside: float, outside: float, privacy: Privacy | None
+def _unseeded(
+    plan: Plan,
+    first: dict[str, Floats],
+    again: dict[str, Floats],
+    other: dict[str, Floats],
+    privacy: Privacy | None,
 ) -> list[str]:
-    found = []
-    if not np.array_equal(first, again):
+    """What two trainings with one seed, and one with another, say of the trainer."""
+    found, name = [], "loss" if "loss" in first else next(iter(first))
+    what = "losses" if name == "loss" else "updates"
+    if not np.array_equal(first[name], again[name]):
         found.append(
-            f"The trainer {plan.trainer.use} is not reproducible: with one seed its losses differed by up to "
-            f"{np.abs(first - again).max():.3g}. Some randomness is not seeded: derive every generator from `seed`. "
-            "The audit stays valid, but a run cannot be repeated bit for bit."
+            f"The trainer {plan.trainer.use} is not reproducible: with one seed its {what} differed by up to "
+            f"{np.abs(first[name] - again[name]).max():.3g}. Some randomness is not seeded: derive every generator "
+            "from `seed`. The audit stays valid, but a run cannot be repeated bit for bit."
         )
     promised = privacy is not None or plan.audit.claimed_eps is not None
-    if promised and np.array_equal(first, other):
+    if promised and np.array_equal(first[name], other[name]):
         found.append(
-            f"The trainer {plan.trainer.use} gave the same losses for two different seeds: its noise does not depend "
+            f"The trainer {plan.trainer.use} gave the same {what} for two different seeds: its noise does not depend "
             "on `seed`. All models of a run would share it, and an audit would be worth nothing. Look for a fixed seed."
         )
-    if np.ptp(first) == 0:
-        found.append(
-            f"The trainer {plan.trainer.use} gave the same loss, {first[0]:.6g}, for every point: losses must be one "
+    return found
+
+
+def _spoilt(plan: Plan, losses: Floats, inside: float, outside: float) -> list[str]:
+    if np.ptp(losses) == 0:
+        return [
+            f"The trainer {plan.trainer.use} gave the same loss, {losses[0]:.6g}, for every point: losses must be one "
             "for each point, not their mean."
-        )
-    elif inside > outside:
-        found.append(
+        ]
+    if inside > outside:
+        return [
             f"Training points have a larger mean loss ({inside:.4g}) than others ({outside:.4g}). With much noise that "
             "is chance; without, check the sign: a loss must be low where the model fits well."
-        )
-    return found
+        ]
+    return []

@@ -98,7 +98,7 @@ class Function:
 
 
 class Unasked:
-    """A trainer without `losses`, or a plain function `train`: enough for a probe."""
+    """A trainer without `losses`, or a plain function `train`: enough for a probe, and where a watch sees updates."""
 
     def __init__(self, given: Any) -> None:
         self._given = given
@@ -113,7 +113,7 @@ class Unasked:
 
 
 def as_trainer(thing: Any, name: str, *, losses: bool = True) -> Trainer | Observer:
-    """`thing` if it can train; a function of data and points becomes an observer. A probe needs no `losses`."""
+    """`thing` if it can train; a function of data and points becomes an observer. `losses`: must it have these?"""
     if isinstance(thing, (Trainer, Observer)) and not isinstance(thing, type):
         return thing
     only_trains = inspect.isfunction(thing) and not _takes_points(thing)
@@ -123,8 +123,8 @@ def as_trainer(thing: Any, name: str, *, losses: bool = True) -> Trainer | Obser
         if not losses:
             return Unasked(thing)
         raise InvalidInput(
-            f"an audit needs losses(model, points), one float per point, but trainer {name} can only train. Add it, or "
-            "use `epsgauge probe`, which needs none."
+            f"an audit by losses needs losses(model, points), one float per point, but trainer {name} can only train. "
+            'Add it, or use adversary.preset = "white-box" or `epsgauge probe`, which need none.'
         )
     raise InvalidInput(
         f"trainer {name} must have train(data, *, seed) and losses(model, points), or observe(data, points, *, seed), "
@@ -207,7 +207,10 @@ def observed(
     watch: Watch | None = None,
     known_start: bool = False,
 ) -> dict[str, Floats]:
-    """What is seen of a model trained on `data`, by channel and checked; "loss" is its loss on each of `points`."""
+    """What is seen of a model trained on `data`, by channel and checked; "loss" is its loss on each of `points`.
+
+    Of a trainer without `losses` it is what a watch sees alone.
+    """
 
     def once() -> dict[str, Floats]:
         with knowing_start() if known_start else nullcontext():
@@ -230,6 +233,9 @@ def _observed(
         watch.begin()
         extra["watch"] = watch
     extra |= seed_for(trainer, seed)
+    if isinstance(trainer, Unasked):
+        trainer.train(data, **extra)
+        return {}
     if isinstance(trainer, Trainer):
         raw = trainer.losses(trainer.train(data, **extra), points)
     else:
