@@ -108,7 +108,7 @@ def test_scripts_that_cannot_be_probed(tmp_path, name):
     file = tmp_path / "train.py"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(EpsgaugeError, match=words):
-        probed(file, **({"seconds": 9.0} if "never" in name else {}))
+        probed(file, **({"timeout": 9.0} if "never" in name else {}))
 
 
 TROUBLES = [
@@ -147,7 +147,7 @@ def test_trainings_that_cannot_be_probed(tmp_path, monkeypatch, change, words):
             """
         changes.append(("parser = argparse", textwrap.dedent(endless) + "parser = argparse"))
     with pytest.raises(EpsgaugeError, match=words):
-        probed(changed(tmp_path, *changes), **({"seconds": 60.0} if "longer" in words else {}))
+        probed(changed(tmp_path, *changes), **({"timeout": 60.0} if "longer" in words else {}))
 
 
 def test_on_the_command_line(tmp_path, monkeypatch):
@@ -163,8 +163,8 @@ def test_on_the_command_line(tmp_path, monkeypatch):
     assert [finding.name for finding in found.findings] == ["accounting", "Poisson batches"]
     assert "there is no script" in refused("probe", "none.py")
     assert "-m must be followed by a module" in refused("probe", "-m")
-    assert "--small is not for a script" in refused("probe", "--small", file)
-    assert "--delta is not for a plan" in refused("probe", "plan.toml", "--delta", "0.1")
+    assert "--small is for a plan, but got a script" in refused("probe", "--small", file)
+    assert "--delta is for a script" in refused("probe", "plan.toml", "--delta", "0.1")
 
 
 @pytest.mark.long

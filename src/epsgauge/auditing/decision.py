@@ -135,7 +135,7 @@ def _stronger(v: Verdict, run: Run | None) -> list[Step]:
         steps.append(Step(f"Test directly what the accountant assumes{_if_shown(run)}.", PROBE))
     if v.control is None and not plan.control and not uncontrolled(run.notes):
         steps.append(Step("See whether the attack works without noise.", "epsgauge run PLAN --out CONTROL --control"))
-    if v.kind == "no objection" and plan.audit.attack in ATTACKS:
+    if v.kind == "no objection" and plan.audit.attack in ATTACKS and not plan.trains_script:
         steps.append(
             Step("See how many models would show more.", f"epsgauge check PLAN --run {shlex.quote(str(run.path))}")
         )

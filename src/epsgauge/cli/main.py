@@ -29,10 +29,11 @@ from epsgauge.cli.init import init
 from epsgauge.cli.intrinsic import intrinsic
 from epsgauge.cli.mechanism import mechanism
 from epsgauge.cli.merge import merge
-from epsgauge.cli.probe import WithScript, probe
+from epsgauge.cli.probe import probe
 from epsgauge.cli.report import report
 from epsgauge.cli.run import run
 from epsgauge.cli.scores import scores
+from epsgauge.cli.script import WithOut, WithScript
 from epsgauge.cli.size import size
 from epsgauge.cli.status import status
 from epsgauge.cli.terminal import say
@@ -74,7 +75,7 @@ GROUPS = (
     calibrate,
 )
 for command in GROUPS:
-    app.command(cls=WithScript if command is probe else None)(command)
+    app.command(cls={probe: WithScript, run: WithOut}.get(command))(command)
 app.add_typer(reproduce.app, name="reproduce")
 
 

@@ -1,4 +1,4 @@
-"""`epsgauge run`: trains the models of a plan; the same command resumes."""
+"""`epsgauge run`: trains the models of a script or a plan; the same command resumes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from epsgauge.cli.script import order_of, with_options
 from epsgauge.cli.terminal import AsJson, console, print_json, say
 from epsgauge.errors import InvalidInput
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from epsgauge.runner.crew import Cluster
     from epsgauge.runner.plan import Plan
     from epsgauge.runner.view import Run
+    from epsgauge.scripts.messages import Order
 
 Workers = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Number of worker processes. [default: one per core]")
@@ -24,8 +26,12 @@ Blind = Annotated[bool, typer.Option("--blind", help="Hide the posterior while t
 INCOMPLETE = 3
 
 
+@with_options
 def run(
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan (TOML).")],
+    ctx: typer.Context,
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="A script (.py, .ipynb or -m MODULE) with its options, or a plan.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Run directory; created if missing.")],
     workers: Workers = None,
     small: Small = False,
@@ -57,15 +63,28 @@ def run(
     ] = None,
     models: Annotated[
         str | None,
-        typer.Option(metavar="A:B", help="Train only models A to B − 1; `epsgauge merge` merges the parts."),
+        typer.Option(
+            metavar="N or A:B",
+            help="How many models of a script, 300 unless given. Of a plan: only models A to B − 1; `epsgauge merge` "
+            "merges the parts.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train the models of a plan into a run directory. Run it again to resume."""
-    from epsgauge.runner.hopeless import AllFail
-    from epsgauge.runner.plan import Plan
+    """Train the models of a script, which is not edited, or of a plan. Run it again to resume.
 
-    plan = Plan.read(plan_file, small=small)
+    `epsgauge run train.py --epochs 3 --out runs/a`: --out and --models may follow the script; other options for
+    epsgauge come before it.
+    """
+    from epsgauge.runner.hopeless import AllFail
+
+    order = order_of(ctx, small=small)
+    if order is None:
+        from epsgauge.runner.plan import Plan
+
+        plan = Plan.read(Path(target), small=small)
+    else:
+        plan, models = _plan_of(order, out, models), None
     if control:
         plan = plan.changed(control=True)
     if probe and plan.probe is None:
@@ -96,6 +115,21 @@ def run(
         say(f"next: epsgauge audit {out}", err=True)
     if done.n_failed:
         raise typer.Exit(INCOMPLETE)
+
+
+def _plan_of(order: Order, out: Path, models: str | None) -> Plan:
+    """Read from a training of the script, or from the run that is resumed."""
+    from epsgauge.reporting.probe import Line
+    from epsgauge.runner.script_plan import resumed_plan, script_plan
+
+    if models is not None and not (models.isascii() and models.isdigit() and int(models)):
+        raise InvalidInput(f"--models must be a whole number above 0 for a script, but got {models!r}.")
+    n_models = None if models is None else int(models)
+    held = resumed_plan(order, out, n_models)
+    if held is not None:
+        return held
+    with Line(console(err=True)) as line:
+        return script_plan(order, folder=Path.cwd(), n_models=n_models, told=line)
 
 
 def _models(text: str, plan: Plan) -> range:

@@ -32,7 +32,8 @@ def of_audit(audit: Audit, out: str = OUT) -> list[str]:
         return _of_scores(audit, out)
     folder = str(audit.run.path)
     control = ["--control"] if audit.run.plan.control else []
-    begin = f"epsgauge run {audit.run.plan_file} {shlex.join([*control, '--out', folder])}"
+    n_models = ["--models", str(audit.run.plan.n_models)] if audit.run.plan.trains_script else []
+    begin = f"epsgauge run {audit.run.plan_file} {shlex.join([*control, *n_models, '--out', folder])}"
     given = differing(audit.run.plan.audit, audit.settings)
     options = _options(given, OPTIONS)
     if options is None or audit.run.unsealed:

@@ -203,8 +203,11 @@ def _owner(thing: Any) -> Any:
 
 
 def _programs(plan: Plan) -> list[Path]:
-    """Files beside the plan that a command names."""
-    command = plan.trainer.settings.get("command")
+    """Files beside the plan that a command names, or the script."""
+    settings = plan.trainer.settings
+    if plan.trains_script and settings.get("module"):
+        return _files({str(settings.get("script"))}, plan.folder)
+    command = [settings.get("script")] if plan.trains_script else settings.get("command")
     if plan.folder is None or not isinstance(command, (list, tuple)):
         return []
     return [file for word in command if (file := plan.folder / str(word)).is_file()]

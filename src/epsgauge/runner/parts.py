@@ -20,12 +20,15 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "sst2-embeddings": "epsgauge.data.text_embeddings:sst2_embeddings",
         "idx": "epsgauge.data.idx:idx",
         "zeros": "epsgauge.data.zeros:zeros",
+        "script": "epsgauge.scripts.trainer:numbered",
     },
     "trainer": {
         "dpsgd": "epsgauge.trainers.dpsgd:DpSgd",
         "sgd": "epsgauge.trainers.sgd:Sgd",
         "classifier": "epsgauge.trainers.classifier:Classifier",
         "program": "epsgauge.trainers.program:Program",
+        "script": "epsgauge.scripts.trainer:Script",
+        "opacus-script": "epsgauge.scripts.trainer:OpacusScript",
         "randomised-response": "epsgauge.trainers.mechanism:RandomisedResponseTrainer",
         "laplace": "epsgauge.trainers.mechanism:LaplaceTrainer",
         "gaussian": "epsgauge.trainers.mechanism:GaussianTrainer",
@@ -40,6 +43,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "zeros": "epsgauge.data.zeros:canaries",
     },
 }
+SCRIPTS = ("script", "opacus-script")  # trainers that run one
 # Programs run as `python script.py` and notebooks: their classes cannot be found by another process.
 UNNAMED_MODULES = ("__main__", "__mp_main__")
 

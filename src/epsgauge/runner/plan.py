@@ -17,7 +17,7 @@ from epsgauge.games.powers import Powers, powers
 from epsgauge.games.rehearsal import STRIDE
 from epsgauge.games.settings import GameSettings
 from epsgauge.runner import small as smaller
-from epsgauge.runner.parts import BUILT_IN, Part, part_of
+from epsgauge.runner.parts import BUILT_IN, SCRIPTS, Part, part_of
 from epsgauge.settings import AuditSettings
 from epsgauge.trainers.watch import CHANNELS
 from epsgauge.validation import sentence_of
@@ -149,8 +149,13 @@ class Plan(BaseModel):
         """Whether a run begins with a probe. By default one whose trainer is not built in does, if it is long enough
         for the probe's trainings, which are short, to be a small part of it.
         """
-        own = self.trainer.use not in BUILT_IN["trainer"] and self.n_models >= PROBED_FROM
+        own = (self.trains_script or self.trainer.use not in BUILT_IN["trainer"]) and self.n_models >= PROBED_FROM
         return not self.control and (own if self.probe is None else self.probe)
+
+    @property
+    def trains_script(self) -> bool:
+        """Whether it runs a script that is not edited for it."""
+        return self.trainer.use in SCRIPTS
 
     @property
     def powers(self) -> Powers:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from epsgauge.adjacency import Adjacency
 from epsgauge.errors import EpsgaugeError
@@ -70,22 +71,25 @@ def _probed(
     audit, timeout = plan.audit, plan.execution.timeout
     find_code(plan)
     with beside(plan.folder), within(None if timeout is None else TRAININGS * timeout, [0]):
+        asked: dict[str, Any] = {
+            "delta": audit.delta if audit.claimed_delta is None else audit.claimed_delta,
+            "adjacency": _of_records(audit.claimed_adjacency or plan.game.adjacency),
+            "claimed_eps": audit.claimed_eps if claim else None,
+            "seed": plan.seed if seed is None else seed,
+            "only": tuple(only),
+            "quick": quick,
+            "progress": _untold if note is None else partial(_write, note),
+        }
+        if plan.trains_script:
+            return [plan.trainer.build().probe(**asked)]
         trainer = trainer_of(plan, losses=False)
         with users_code(f"data {plan.data.use}"):
             data = plan.data.build()
-        found = probe(
-            trainer,
-            data,
-            delta=audit.delta if audit.claimed_delta is None else audit.claimed_delta,
-            adjacency=_of_records(audit.claimed_adjacency or plan.game.adjacency),
-            claimed_eps=audit.claimed_eps if claim else None,
-            train_size=plan.game.train_size,
-            seed=plan.seed if seed is None else seed,
-            only=only,
-            quick=quick,
-            progress=None if note is None else partial(_write, note),
-        )
-    return [found]
+        return [probe(trainer, data, train_size=plan.game.train_size, **asked)]
+
+
+def _untold(name: str, count: int) -> None:
+    pass
 
 
 def _write(note: str, name: str, count: int) -> None:

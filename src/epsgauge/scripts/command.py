@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import runpy
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +27,9 @@ class Command:
         return self.target if self.module else Path(self.target).name
 
     @property
-    def words(self) -> str:
-        return shlex.join([*(["-m"] if self.module else []), self.target, *self.arguments])
+    def words(self) -> tuple[str, ...]:
+        """After `python`."""
+        return (*(["-m"] if self.module else []), self.target, *self.arguments)
 
     def check(self, folder: Path) -> None:
         """Whether it is there, from the folder in which it will run."""

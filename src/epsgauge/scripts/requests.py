@@ -52,8 +52,7 @@ class Look:
             claims=tuple(claims),
             spent=spent,
             spent_delta=spent_delta,
-            n_records=len(as_points(data, stage.name)),
-            digest=stage.apart(lambda: {"digest": _digest(data)}).get("digest", ""),
+            records=Known().answer(stage, data, private=private),
             n_steps=facts["n_steps"],
             seconds=seconds,
             private=private,
@@ -71,8 +70,7 @@ class Seen:
     claims: tuple[float, ...]  # the ε at this δ that the script computes or aims at, for adding or removing a record
     spent: float | None  # the last ε that it computed, and its δ
     spent_delta: float | None
-    n_records: int
-    digest: str  # of its records; empty if they have no content that can be compared
+    records: tuple[int, str]  # how many, and their digest
     n_steps: int  # that were made
     seconds: float
     private: bool  # whether it trains with Opacus
@@ -80,7 +78,7 @@ class Seen:
 
     @property
     def notes(self) -> list[str]:
-        return [f"{self.name} trains on {self.n_records:,} records, in {duration(self.seconds)}.", *self.changes]
+        return [f"{self.name} trains on {self.records[0]:,} records, in {duration(self.seconds)}.", *self.changes]
 
     def said(self, replacing: float | None) -> str | None:
         """What the script prints, and what it would be for replacing a record."""
@@ -91,6 +89,17 @@ class Seen:
         return (
             f"{text}." if replacing is None else f"{text}. Replacing one costs {replacing:.3g}, by the PRV accountant."
         )
+
+
+@dataclass(frozen=True)
+class Known:
+    """How many records there are, and their digest, by which they are known again.
+
+    It is that of up to so many records, evenly spaced; empty if they have no content that can be compared.
+    """
+
+    def answer(self, stage: Stage, data: Any, *, private: bool) -> tuple[int, str]:
+        return len(as_points(data, stage.name)), stage.apart(lambda: {"digest": _digest(data)}).get("digest", "")
 
 
 @dataclass(frozen=True)
@@ -211,7 +220,6 @@ def _calibrated(eps: float, delta: float, adjacency: Any, rate: float, steps: in
 
 
 def _digest(data: Any) -> str:
-    """Of up to so many records, evenly spaced; empty if they have no content that can be compared."""
     n = len(data)
     seed_everything(0)  # for data that are augmented
     state = hashlib.sha256(str(n).encode())

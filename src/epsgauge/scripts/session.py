@@ -23,13 +23,13 @@ from epsgauge.trainers.leaving import scratch
 
 Told = Callable[[str, int], None]  # the name of what is done, and the number of trainings so far
 
-# One thread, so that a process can be forked.
-_ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
+# One thread, so that a process can be forked; sets in one order, so that models are reproducible.
+_SAME = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")} | {"PYTHONHASHSEED": "0"}
 
 
-def probe_script(order: Order, progress: Told = lambda name, count: None) -> Probe:
+def probe_script(order: Order, progress: Told = lambda name, count: None, folder: Path | None = None) -> Probe:
     """Run a script up to its private training, and test what its accountant assumes. It is not edited."""
-    with Session(order) as session:
+    with Session(order, folder) as session:
         found: Probe = session.ask(ProbeIt(), progress)
         return found
 
@@ -54,7 +54,7 @@ class Session:
                 stdout=output,
                 stderr=output,
                 cwd=here,
-                env={**os.environ, **_ONE_THREAD},
+                env={**os.environ, **_SAME},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # to end it with the trainings that it has forked
             )
@@ -62,12 +62,17 @@ class Session:
         self._held = False
 
     @property
+    def is_over(self) -> bool:
+        """Whether the process is gone."""
+        return self._stage.poll() is not None
+
+    @property
     def _scratch(self) -> Path:
         return self._folder / "scratch"
 
     def ask(self, request: Any, progress: Told = lambda name, count: None) -> Any:
         """What the script answers, which it does from its training on."""
-        name, seconds = self.order.command.name, self.order.seconds
+        name, seconds = self.order.command.name, self.order.timeout
         try:
             if not self._held:
                 self._connection.send(self.order)

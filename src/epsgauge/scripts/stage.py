@@ -25,6 +25,7 @@ from epsgauge.scripts.fork import Answer, Child, fork
 from epsgauge.scripts.messages import Failed, Held, Order
 from epsgauge.scripts.overlay import real_files
 from epsgauge.scripts.sandbox import Sandbox, sandbox
+from epsgauge.trainers.protocol import seed_everything
 from epsgauge.trainers.watch import Watch
 
 # Files that hold a model.
@@ -140,7 +141,7 @@ class Stage:
     def _fork(self) -> Child | Answer:
         """A child writes into a folder that is deleted after it."""
         folder = self.scratch / "child"
-        answer = fork(self.order.seconds, self.session.fileno())
+        answer = fork(self.order.timeout, self.session.fileno())
         if isinstance(answer, Child):
             self.session.close()
             self.box.child_of(folder)
@@ -248,6 +249,7 @@ def main() -> None:
     order = session.recv()
     with sandbox(scratch, locked=True) as box:
         stage = Stage(order, session, box, scratch)
+        seed_everything(0)  # first weights that the script does not seed are the same in every session
         opacus_training.install(stage)
         torch_training.install(stage)
         stage.run()

@@ -1,0 +1,82 @@
+"""The plan of a script that is not edited: what it trains on and accounts is read from one of its trainings."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from epsgauge.errors import InvalidInput
+from epsgauge.runner.plan import Plan
+from epsgauge.runner.store import FILE, Store
+from epsgauge.runner.view import Run
+from epsgauge.scripts.messages import Order
+from epsgauge.scripts.requests import Look, Scale, Seen
+from epsgauge.scripts.session import Session, Told
+
+# How many models a run of a script has unless it is said.
+MODELS = 300
+
+
+def script_plan(order: Order, *, folder: Path, n_models: int | None = None, told: Told, **more: Any) -> Plan:
+    """Look at one training of the script, and write down the plan of a run. Modules are looked for in `folder`."""
+    with Session(order, folder) as session:
+        seen: Seen = session.ask(Look(), told)
+        scale = None if seen.private else session.ask(Scale(), told)
+    if not seen.private and scale is None:
+        raise InvalidInput(
+            f"how far one record moves an update of {seen.name} cannot be measured, so no canary can be placed. "
+            f"`epsgauge probe {shlex.join(order.words)}` says why."
+        )
+    adjacency = order.adjacency
+    claim: dict[str, Any] = {}
+    if order.claimed_eps is not None:
+        claim = {"claimed_eps": order.claimed_eps, "claimed_delta": seen.delta, "claimed_adjacency": adjacency}
+    trainer: dict[str, Any] = {
+        "use": "opacus-script" if seen.private else "script",
+        "script": order.target,
+        "arguments": list(order.arguments),
+        "module": order.module,
+        "data": order.data,
+        "timeout": order.timeout,
+        "records": seen.records[0],
+        "digest": seen.records[1],
+        "accounted": {
+            "sample_rate": seen.privacy.sample_rate,
+            "noise_multiplier": seen.privacy.noise_multiplier,
+            "steps": int(seen.privacy.steps),
+        },
+    }
+    return Plan(
+        name=_name(order),
+        seed=order.seed,
+        n_models=MODELS if n_models is None else n_models,
+        data={"use": "script", "records": seen.records[0]},
+        trainer={**trainer, **({} if scale is None else {"max_grad_norm": scale})},
+        game={"train_size": seen.records[0], "adjacency": adjacency, "reference_size": 1},
+        adversary={"preset": "white-box"},
+        audit={"delta": seen.delta, **claim},
+        folder=folder,
+        read_from=order.words,
+        **more,
+    )
+
+
+def resumed_plan(order: Order, out: Path, n_models: int | None) -> Plan | None:
+    """The plan of a run of the same script that the folder holds; None if there is none."""
+    if not Store.is_begun(out / FILE):
+        return None
+    run = Run.open(out)
+    if run.plan_file != (asked := shlex.join(order.words)):
+        raise InvalidInput(
+            f"{out} holds what `epsgauge run {run.plan_file}` trains, but got {asked}. Repeat that command, or use a "
+            "new --out."
+        )
+    plan = run.plan.changed(folder=Path.cwd(), read_from=order.words)
+    return plan if n_models is None else plan.changed(n_models=n_models)
+
+
+def _name(order: Order) -> str:
+    stem = order.target if order.module else Path(order.target).stem
+    return re.sub(r"[^\w.-]+", "-", stem, flags=re.ASCII) or "script"
