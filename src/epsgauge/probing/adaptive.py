@@ -13,16 +13,16 @@ from epsgauge.stats.arrays import Floats
 NAME = "adaptive norm"
 # Places in which a record is replaced, until it takes part.
 PLACES = 4
-# Differences of logarithms that are rounding, of numbers and of the farthest.
+# Differences of logarithms that are rounding, of numbers and of the first one.
 ROUNDING, FAR = 1e-6, 0.1
 
 
 def adaptive(pipeline: Pipeline, records: Records, models: int, stop: int) -> Finding:
     """How the logarithm of the norm scatters, over how far one record moves it.
 
-    In trainings on copies of a huge record no gradient is below the norm, so changes of its logarithm vary by the noise
-    of the count, or by more. The same training with one short gradient shows how far one record moves them: the noise
-    is the same. The learning rate of the norm and the size of a batch cancel.
+    In trainings on copies of a huge record all gradients are above the norm, or none is, so changes of its logarithm
+    vary by the noise of the count, or by more. The same training with one short gradient shows how far one record moves
+    them: the noise is the same. The learning rate of the norm and the size of a batch cancel.
     """
     huge = next((records.crafted[name] for name in ("huge", "large-norm (z1)") if name in records.crafted), None)
     if huge is None or not records.ladders:
@@ -41,7 +41,8 @@ def adaptive(pipeline: Pipeline, records: Records, models: int, stop: int) -> Fi
         if other is not None and usual[0] is not None and other.drew_like(usual[0]):
             size = min(len(changes[0]), other.n_steps - 1)
             apart = np.abs(_changes(other)[:size] - changes[0][:size])
-            moved = np.append(moved, apart[apart > max(ROUNDING, FAR * apart.max(initial=0.0))])
+            first = next((far for far in apart if far > ROUNDING), 0.0)  # later norms differ, and what they clip may
+            moved = np.append(moved, apart[apart > max(ROUNDING, FAR * first)])
         if len(moved):
             break
     if not len(moved):

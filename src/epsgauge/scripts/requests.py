@@ -201,7 +201,7 @@ def accounted(facts: dict[str, Any], order: Order, delta: float, name: str) -> D
         raise InvalidInput(
             f"{name} has no accountant of Opacus, so its noise is not known. Give --noise-multiplier, or --claimed-eps."
         )
-    return DPSGD(sample_rate=rate, noise_multiplier=sigma, steps=n_steps)
+    return DPSGD(sample_rate=rate, noise_multiplier=sigma, steps=n_steps, norm_noise=facts.get("norm_noise"))
 
 
 def _calibrated(eps: float, delta: float, adjacency: Any, rate: float, steps: int) -> float:

@@ -121,7 +121,12 @@ class Stage:
     def leave(self, *, error: str | None = None, enough: bool = False) -> NoReturn:
         """End this child."""
         child, training = self._task()
-        model = None if enough or error is not None or self.model is None else contents(self.model) | self._saved()
+        model = None
+        if not (enough or error is not None or self.model is None):
+            try:
+                model = contents(self.model) | self._saved()
+            except Exception as wrong:
+                error = f"the model of {self.name} cannot be read: {type(wrong).__name__}: {wrong}"
         history = [] if self.accountant is None else [tuple(entry) for entry in self.accountant.history]
         facts = {**self.facts, "history": history, "n_steps": training.watch.n_steps}
         child.send(Answer(training.watch.state(), model, facts, error))
