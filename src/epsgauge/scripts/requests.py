@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # A script computes constants from the number of records before its training begins, which is not done again.
 NOT_FOR_SCRIPTS = ("left out", "empty batches")
+LEAST = "Its accountant counts several noise multipliers or rates: the smallest noise and the largest rate are tested."
 # Records of a script by which its data are known again.
 KNOWN_BY = 1000
 
@@ -45,18 +46,19 @@ class Look:
         spent, spent_delta = facts.get("spent"), facts.get("delta")
         delta = next((d for d in (order.delta, spent_delta, target_delta) if d is not None), 1e-5)
         claims = [eps for eps, d in ((spent, spent_delta), (target, target_delta)) if eps is not None and d == delta]
+        several = len({(sigma, rate) for sigma, rate, _ in facts["history"]}) > 1
         return Seen(
             name=stage.name,
             privacy=accounted(facts, order, delta, stage.name),
             delta=delta,
-            claims=tuple(claims),
+            claims=() if several else tuple(claims),  # which are not those of the least noise
             spent=spent,
             spent_delta=spent_delta,
             records=Known().answer(stage, data, private=private),
             n_steps=facts["n_steps"],
             seconds=seconds,
             private=private,
-            changes=tuple(f"{change}." for change in stage.box.changes),
+            changes=tuple([f"{change}." for change in stage.box.changes] + [LEAST] * several),
         )
 
 
@@ -87,7 +89,7 @@ class Seen:
         at = "" if self.spent_delta is None else f" at δ = {self.spent_delta:g}"
         text = f"{self.name} computes ε = {self.spent:.3g}{at}, for adding or removing a record"
         return (
-            f"{text}." if replacing is None else f"{text}. Replacing one costs {replacing:.3g}, by the PRV accountant."
+            f"{text}." if replacing is None or not self.claims else f"{text}. Replacing one costs {replacing:.3g}, by the PRV accountant."
         )
 
 
