@@ -87,10 +87,10 @@ class Seen:
         if self.spent is None:
             return None
         at = "" if self.spent_delta is None else f" at δ = {self.spent_delta:g}"
-        text = f"{self.name} computes ε = {self.spent:.3g}{at}, for adding or removing a record"
-        return (
-            f"{text}." if replacing is None or not self.claims else f"{text}. Replacing one costs {replacing:.3g}, by the PRV accountant."
-        )
+        text = f"{self.name} computes ε = {self.spent:.3g}{at}, for adding or removing a record."
+        if replacing is None or not self.claims:
+            return text
+        return f"{text} Replacing one costs {replacing:.3g}, by the PRV accountant."
 
 
 @dataclass(frozen=True)

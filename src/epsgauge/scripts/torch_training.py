@@ -56,6 +56,7 @@ def install(stage: Stage) -> None:
             return iterate(loader)
         if not entry:
             entry.append(stage.scout(_until_a_step))
+            stage.facts["entry"] = 1  # of the child
         if entry[0] != len(begun):
             return iterate(loader)
         return stage.hold(loader.dataset, functools.partial(_with_loader, stage, loader, iterate))
