@@ -21,6 +21,7 @@ def make_data(size=800):
 def make_model(rank):
     # BertForSequenceClassification.from_pretrained("bert-base-uncased") for a real one
     sizes = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 2 * WIDTH}
+    sizes |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     bert = BertForSequenceClassification(BertConfig(vocab_size=VOCABULARY, max_position_embeddings=LENGTH, **sizes))
     lora = LoraConfig(
         task_type="SEQ_CLS", r=rank, lora_alpha=8, target_modules=["query", "value"], modules_to_save=["classifier"]

@@ -85,7 +85,7 @@ BUGS: dict[str, dict[str, list[tuple[str, str]]]] = {
             ),
             (
                 "            optimizer.zero_grad()\n",
-                "            optimizer.zero_grad()\n            head_optimizer.zero_grad()\n",
+                "            optimizer.zero_grad()\n            private.zero_grad()\n",
             ),
             ("            optimizer.step()\n", "            optimizer.step()\n            head_optimizer.step()\n"),
         ],

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Protocol
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.probing.contents import contents
-from epsgauge.scripts import opacus_training, torch_training
+from epsgauge.scripts import jax_training, opacus_training, torch_training
 from epsgauge.scripts.command import Command
 from epsgauge.scripts.fork import Answer, Child, fork
 from epsgauge.scripts.messages import Failed, Held, Order
@@ -257,4 +257,5 @@ def main() -> None:
         seed_everything(0)  # first weights that the script does not seed are the same in every session
         opacus_training.install(stage)
         torch_training.install(stage)
+        jax_training.install(stage)
         stage.run()
