@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scripts.ways import WAYS, way
+from scripts.ways import SMALL, WAYS, way
 
 from epsgauge.scripts.messages import Order
 from epsgauge.scripts.session import probe_script
@@ -27,3 +27,12 @@ def test_a_way_to_train(tmp_path, monkeypatch, name):
     assert [finding.code for finding in found.refuted] == ([code] if code else []), str(found)
     untested = [finding.name for finding in found.findings if finding.result == "not tested"]
     assert untested == (ADAPTIVE if name == "adaptive" else []), str(found)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("arguments", "code"), [((), None), (("--shuffled",), "P111")])
+def test_a_trainer_of_transformers_whose_callback_counts_steps(tmp_path, monkeypatch, arguments, code):
+    monkeypatch.chdir(tmp_path)
+    found = probe_script(Order(str(SMALL.with_name("dp_trainer.py")), arguments))
+    assert [finding.code for finding in found.refuted] == ([code] if code else []), str(found)
+    assert found.privacy.steps == 20
