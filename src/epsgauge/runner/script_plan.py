@@ -15,8 +15,9 @@ from epsgauge.scripts.messages import Order
 from epsgauge.scripts.requests import Look, Scale, Seen
 from epsgauge.scripts.session import Session, Told
 
-# How many models a run of a script has unless it is said.
-MODELS = 300
+# How many models a run of a script has unless it is said, and how many canaries each of them, for which a model of so
+# many times as many parameters has room.
+MODELS, CANARIES, ROOM = 300, 20, 50
 
 
 def script_plan(order: Order, *, folder: Path, n_models: int | None = None, told: Told, **more: Any) -> Plan:
@@ -54,7 +55,12 @@ def script_plan(order: Order, *, folder: Path, n_models: int | None = None, told
         n_models=MODELS if n_models is None else n_models,
         data={"use": "script", "records": seen.records[0]},
         trainer={**trainer, **({} if scale is None else {"max_grad_norm": scale})},
-        game={"train_size": seen.records[0], "adjacency": adjacency, "reference_size": 1},
+        game={
+            "train_size": seen.records[0],
+            "pairs_per_model": max(1, min(CANARIES, seen.n_parameters // ROOM, seen.records[0] // 2)),
+            "adjacency": adjacency,
+            "reference_size": 1,
+        },
         adversary={"preset": "white-box"},
         audit={"delta": seen.delta, **claim},
         folder=folder,

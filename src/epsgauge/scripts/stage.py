@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import sys
@@ -24,7 +25,7 @@ from epsgauge.scripts.command import Command
 from epsgauge.scripts.fork import Answer, Child, fork
 from epsgauge.scripts.messages import Failed, Held, Order
 from epsgauge.scripts.overlay import real_files
-from epsgauge.scripts.sandbox import Sandbox, sandbox
+from epsgauge.scripts.sandbox import Sandbox, last_lines, sandbox
 from epsgauge.trainers.protocol import seed_everything
 from epsgauge.trainers.watch import Watch
 
@@ -40,9 +41,11 @@ class Following(Watch):
     """Counts the steps of a training and changes nothing."""
 
     measures = True
+    n_parameters = 0
 
     def _see(self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Any) -> list[Any]:
         self.n_steps += 1
+        self.n_parameters = sum(math.prod(array.shape) for array in arrays)
         return arrays
 
 
@@ -93,12 +96,18 @@ class Stage:
         try:
             self.command.run()
         except SystemExit as left:
-            error = f"{self.name} ended with {left.code}" if left.code not in (None, 0) else None
+            error = self._exited(left.code) if left.code not in (None, 0) else None
         except EpsgaugeError as wrong:
             self.end(str(wrong))
         except BaseException as wrong:
             error = f"{self.name} failed with {type(wrong).__name__}: {wrong}".rstrip(".") + f"{_line(wrong)}."
         self.end(error)
+
+    def _exited(self, code: Any) -> str:
+        """As argparse does it, for options that are ours."""
+        said = last_lines(Path(self.box.overlay.scratch), 1).rstrip(".")
+        before = " Options for epsgauge come before the script." if "unrecognized arguments" in said else ""
+        return f"{self.name} ended with {code}{f': {said}' if said else ''}.{before}"
 
     def end(self, error: str | None) -> NoReturn:
         """The script is at its end."""
@@ -249,7 +258,7 @@ def main() -> None:
     order = session.recv()
     with sandbox(scratch, locked=True) as box:
         stage = Stage(order, session, box, scratch)
-        seed_everything(0)  # first weights that the script does not seed are the same in every session
         opacus_training.install(stage)
         torch_training.install(stage)
+        seed_everything(0)  # first weights that the script does not seed are the same in every session
         stage.run()
