@@ -67,7 +67,8 @@ def basis_of(claim: Claim, privacy: Privacy | None, probe: Probe | Unprobed | No
     eps = found_eps(privacy, broken, claim.delta, claim.adjacency)
     if eps is not None and eps <= claim.eps and all(finding.numbered for finding in broken):
         broken, eps = [], None
-    broken += _accounting(claim, privacy)
+    if not any(finding.name == "accounting" for finding in broken):
+        broken += _accounting(claim, privacy)
     return Basis(probe, tuple(broken), eps=eps)
 
 
