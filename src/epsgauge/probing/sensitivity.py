@@ -95,7 +95,7 @@ def sensitivity(
             text = f"{added.said} Clipped gradients allow {allowed:g}."
             two = {"measured": added.far, "allowed": allowed}
             return refuted("P105", text, rests, reach=reach, where="the last record, step 1", **two)
-    together = among_alike(pipeline, seen, rung, stop) if rung is not None and not seen.adapts else 0.0
+    together = 0.0 if seen.adapts else among_alike(pipeline, records, seen, rung, stop)
     if together > ALLOWED["replacing"] * (1 + ROUNDING):
         here, most = told_apart(together, ALLOWED["replacing"])
         alike = f"Among records that are alike, replacing one moved an update by {here} clipping norms"
