@@ -20,6 +20,7 @@ from epsgauge.probing.probe import probe
 from epsgauge.probing.recorder import Enough, Recorder
 from epsgauge.probing.result import Probe
 from epsgauge.scripts.messages import Order, Progress
+from epsgauge.scripts.randomness import Seeding
 from epsgauge.scripts.stage import Following, Stage, Training
 from epsgauge.trainers.protocol import seed_everything
 
@@ -39,7 +40,8 @@ class Look:
     def answer(self, stage: Stage, data: Any, *, private: bool) -> Seen:
         stage.say(Progress("the whole training", 0))
         order, start = stage.order, time.perf_counter()
-        facts = stage.replay(Training(Following())).facts
+        whole = stage.replay(Training(Following()))
+        facts = whole.facts
         seconds = time.perf_counter() - start
         target, target_delta = facts.get("target", (None, None))
         spent, spent_delta = facts.get("spent"), facts.get("delta")
@@ -56,7 +58,7 @@ class Look:
             n_steps=facts["n_steps"],
             seconds=seconds,
             private=private,
-            changes=tuple(f"{change}." for change in stage.box.changes),
+            changes=(*(f"{change}." for change in stage.box.changes), *_same_noise(stage, whole)),
         )
 
 
@@ -74,7 +76,7 @@ class Seen:
     n_steps: int  # that were made
     seconds: float
     private: bool  # whether it trains with Opacus
-    changes: tuple[str, ...]  # what was changed for the script, a sentence each
+    changes: tuple[str, ...]  # what was changed for the script, and what it does, a sentence each
 
     @property
     def notes(self) -> list[str]:
@@ -89,6 +91,17 @@ class Seen:
         return (
             f"{text}." if replacing is None else f"{text}. Replacing one costs {replacing:.3g}, by the PRV accountant."
         )
+
+
+def _same_noise(stage: Stage, whole: Answer) -> list[str]:
+    """Which call makes the noise of all trainings the same, if one does."""
+    seedings: dict[str, Seeding] = whole.facts["seedings"]
+    if not seedings:
+        return []
+    again = stage.replay(Training(Following(), again=True, steps=1))
+    if again.watch["first"] != whole.watch["first"]:
+        return []
+    return [next(iter(seedings.values())).said]
 
 
 @dataclass(frozen=True)

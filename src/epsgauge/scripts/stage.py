@@ -22,9 +22,12 @@ from epsgauge.probing.contents import contents
 from epsgauge.scripts import opacus_training, torch_training
 from epsgauge.scripts.command import Command
 from epsgauge.scripts.fork import Answer, Child, fork
+from epsgauge.scripts.frames import line_of
 from epsgauge.scripts.messages import Failed, Held, Order
 from epsgauge.scripts.overlay import real_files
+from epsgauge.scripts.randomness import Randomness
 from epsgauge.scripts.sandbox import Sandbox, sandbox
+from epsgauge.trainers.coordinates import numpy_of
 from epsgauge.trainers.protocol import seed_everything
 from epsgauge.trainers.watch import Watch
 
@@ -40,8 +43,11 @@ class Following(Watch):
     """Counts the steps of a training and changes nothing."""
 
     measures = True
+    first = b""  # the digest of the first update
 
     def _see(self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Any) -> list[Any]:
+        if not self.n_steps:
+            self.first = hashlib.sha256(b"".join(numpy_of(each).tobytes() for each in arrays)).digest()
         self.n_steps += 1
         return arrays
 
@@ -54,6 +60,7 @@ class Training:
     data: Any = None  # None: those of the script
     seed: int | None = None  # None: what the script has seeded
     quiet: bool = False  # without noise
+    again: bool = False  # as the script would train if it were started at another time
     steps: int | None = None  # after which the child ends; None: the script does
     max_grad_norm: float | None = None  # of a loop without Opacus
 
@@ -72,6 +79,7 @@ class Stage:
     session: Connection
     box: Sandbox
     scratch: Path
+    randomness: Randomness
     task: tuple[Child, Training] | None = None  # of a child
     model: Any = None
     accountant: Any = None
@@ -97,7 +105,9 @@ class Stage:
         except EpsgaugeError as wrong:
             self.end(str(wrong))
         except BaseException as wrong:
-            error = f"{self.name} failed with {type(wrong).__name__}: {wrong}".rstrip(".") + f"{_line(wrong)}."
+            place = line_of(wrong)
+            error = f"{self.name} failed with {type(wrong).__name__}: {wrong}".rstrip(".")
+            error += "." if place is None else f", {place}."
         self.end(error)
 
     def end(self, error: str | None) -> NoReturn:
@@ -232,24 +242,14 @@ def _a(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def _line(error: BaseException) -> str:
-    """Where in the script, if it is known."""
-    trace, where = error.__traceback__, ""
-    libraries = (os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)), "<frozen", "site-packages")
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not any(part in file for part in libraries):
-            where = f", in line {trace.tb_lineno} of {os.path.basename(file)}"
-        trace = trace.tb_next
-    return where
-
-
 def main() -> None:
     session, scratch = Connection(int(sys.argv[1])), Path(sys.argv[2])
     order = session.recv()
     with sandbox(scratch, locked=True) as box:
-        stage = Stage(order, session, box, scratch)
+        words = f"{order.command.text} {' '.join(order.arguments)}"
+        stage = Stage(order, session, box, scratch, Randomness(words))
         seed_everything(0)  # first weights that the script does not seed are the same in every session
         opacus_training.install(stage)
         torch_training.install(stage)
+        stage.randomness.install()
         stage.run()
