@@ -16,10 +16,12 @@ from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.numbers import duration
 from epsgauge.probing.checks import IN_A_HURRY, NAMES, named
+from epsgauge.probing.preparation import Prepared
 from epsgauge.probing.probe import probe
 from epsgauge.probing.recorder import Enough, Recorder
 from epsgauge.probing.result import Probe
 from epsgauge.scripts.messages import Order, Progress
+from epsgauge.scripts.preparation import prepared
 from epsgauge.scripts.randomness import Seeding
 from epsgauge.scripts.stage import Following, Stage, Training
 from epsgauge.trainers.protocol import seed_everything
@@ -127,7 +129,7 @@ class ProbeIt:
             claim = min(seen.claims, default=None)
         names = named(order.only) if order.only else list(IN_A_HURRY if order.quick else NAMES)
         found = probe(
-            (OfOpacus if private else Script)(stage, seen.privacy),
+            (OfOpacus if private else Script)(stage, seen.privacy, data),
             data,
             delta=seen.delta,
             adjacency=order.adjacency,
@@ -151,7 +153,7 @@ class Scale:
         facts = stage.replay(Training(Following())).facts
         privacy = accounted(facts, order, 1e-5 if order.delta is None else order.delta, stage.name)
         found = probe(
-            Script(stage, privacy),
+            Script(stage, privacy, data),
             data,
             only=["scale"],
             seed=order.seed,
@@ -176,6 +178,7 @@ class Script:
 
     stage: Stage
     accounted: DPSGD
+    records: Any  # of the script, as they are
     quiet: bool = False
 
     def __deepcopy__(self, memo: Any) -> Script:
@@ -190,6 +193,12 @@ class Script:
 
     def privacy(self, n: int) -> DPSGD:
         return self.accounted
+
+    def prepared(self) -> Prepared | None:
+        """What was done to the records before the training."""
+        found = self.stage.apart(lambda: {"found": prepared(self.records, self.stage.fits)})
+        seen: Prepared | None = found["found"]
+        return seen
 
 
 class OfOpacus(Script):

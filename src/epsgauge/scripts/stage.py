@@ -25,6 +25,7 @@ from epsgauge.scripts.fork import Answer, Child, fork
 from epsgauge.scripts.frames import line_of
 from epsgauge.scripts.messages import Failed, Held, Order
 from epsgauge.scripts.overlay import real_files
+from epsgauge.scripts.preparation import Fits
 from epsgauge.scripts.randomness import Randomness
 from epsgauge.scripts.sandbox import Sandbox, sandbox
 from epsgauge.trainers.coordinates import numpy_of
@@ -84,6 +85,7 @@ class Stage:
     model: Any = None
     accountant: Any = None
     facts: dict[str, Any] = field(default_factory=dict)
+    fits: Fits = field(default_factory=Fits)
     scouting: bool = False  # a child that goes on to the first step
     open: ExitStack = field(default_factory=ExitStack)  # what is never closed
 
@@ -252,4 +254,5 @@ def main() -> None:
         opacus_training.install(stage)
         torch_training.install(stage)
         stage.randomness.install()
+        stage.fits.install()
         stage.run()
