@@ -262,7 +262,8 @@ class Checks:
     @cached_property
     def poisson_batches(self) -> Finding:
         each = self.clips.counts and "refuted" not in (self.sensitivity.result, self.one_record.result)
-        return batches(self.pipeline, self.seen, sizes(self.pipeline, self.alike, self.ones) if each else None)
+        counts = sizes(self.pipeline, self.alike, self.ones) if each else None
+        return batches(self.pipeline, self.seen, counts, own=self.sampling_rate.result == "consistent")
 
     @cached_property
     def empty_batches(self) -> Finding:
