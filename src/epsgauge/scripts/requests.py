@@ -20,10 +20,11 @@ from epsgauge.probing.preparation import Prepared
 from epsgauge.probing.probe import probe
 from epsgauge.probing.recorder import Enough, Recorder
 from epsgauge.probing.result import Probe
+from epsgauge.scripts.following import Following
 from epsgauge.scripts.messages import Order, Progress
 from epsgauge.scripts.preparation import prepared
 from epsgauge.scripts.randomness import Seeding
-from epsgauge.scripts.stage import Following, Stage, Training
+from epsgauge.scripts.stage import Stage, Training
 from epsgauge.trainers.protocol import seed_everything
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Look:
             n_steps=facts["n_steps"],
             seconds=seconds,
             private=private,
-            changes=(*(f"{change}." for change in stage.box.changes), *_same_noise(stage, whole)),
+            changes=(*_changes(stage), *_same_noise(stage, whole)),
         )
 
 
@@ -93,6 +94,11 @@ class Seen:
         return (
             f"{text}." if replacing is None else f"{text}. Replacing one costs {replacing:.3g}, by the PRV accountant."
         )
+
+
+def _changes(stage: Stage) -> list[str]:
+    after = "Its weights change after the optimizer's step, as if by noise, so weights before and after are compared."
+    return [*(f"{change}." for change in stage.box.changes), *([after] if stage.by_weights else [])]
 
 
 def _same_noise(stage: Stage, whole: Answer) -> list[str]:

@@ -20,7 +20,9 @@ from typing import Any, NoReturn, Protocol
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.probing.contents import contents
 from epsgauge.scripts import opacus_training, torch_training
+from epsgauge.scripts.after_step import LOOKED
 from epsgauge.scripts.command import Command
+from epsgauge.scripts.following import Following
 from epsgauge.scripts.fork import Answer, Child, fork
 from epsgauge.scripts.frames import line_of
 from epsgauge.scripts.messages import Failed, Held, Order
@@ -28,7 +30,6 @@ from epsgauge.scripts.overlay import real_files
 from epsgauge.scripts.preparation import Fits
 from epsgauge.scripts.randomness import Randomness
 from epsgauge.scripts.sandbox import Sandbox, sandbox
-from epsgauge.trainers.coordinates import numpy_of
 from epsgauge.trainers.protocol import seed_everything
 from epsgauge.trainers.watch import Watch
 
@@ -38,19 +39,6 @@ MODELS = (".pt", ".pth", ".bin", ".safetensors", ".npz", ".npy", ".pkl", ".jobli
 
 class Go(BaseException):
     """In a child: leave the request, and go on with the script."""
-
-
-class Following(Watch):
-    """Counts the steps of a training and changes nothing."""
-
-    measures = True
-    first = b""  # the digest of the first update
-
-    def _see(self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Any) -> list[Any]:
-        if not self.n_steps:
-            self.first = hashlib.sha256(b"".join(numpy_of(each).tobytes() for each in arrays)).digest()
-        self.n_steps += 1
-        return arrays
 
 
 @dataclass(frozen=True)
@@ -87,6 +75,8 @@ class Stage:
     facts: dict[str, Any] = field(default_factory=dict)
     fits: Fits = field(default_factory=Fits)
     scouting: bool = False  # a child that goes on to the first step
+    by_weights: bool = False  # whether noise is added after the optimiser's step
+    last: Callable[[], None] = lambda: None  # of a child, at the end of its training
     open: ExitStack = field(default_factory=ExitStack)  # what is never closed
 
     @property
@@ -115,6 +105,8 @@ class Stage:
     def end(self, error: str | None) -> NoReturn:
         """The script is at its end."""
         if self.task is not None:
+            if error is None:
+                self.last()
             if error is None and not self.task[1].watch.n_steps:
                 error = f"{self.name} ends before it has made a step."
             self.leave(error=error)
@@ -216,7 +208,9 @@ class Stage:
         """Until the session is over."""
         try:
             _check_indexed(data, self.name)
-        except InvalidInput as error:
+            if not private:
+                self.by_weights = "by_weights" in self.replay(Training(Following(), steps=LOOKED)).facts
+        except EpsgaugeError as error:
             self.say(Failed(str(error)))
             os._exit(0)
         self.say(Held())

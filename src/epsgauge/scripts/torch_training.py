@@ -14,6 +14,8 @@ import numpy as np
 
 from epsgauge.errors import InvalidInput
 from epsgauge.probing.recorder import Enough, Recorder
+from epsgauge.scripts.after_step import LOOKED, ByWeights, Moves
+from epsgauge.scripts.following import Following
 from epsgauge.trainers.watching import watching
 
 if TYPE_CHECKING:
@@ -182,7 +184,12 @@ def watch_steps(stage: Stage, training: Training) -> None:
             stage.leave(enough=True)
 
     register_optimizer_step_pre_hook(see)
+    if stage.by_weights:
+        stage.last = ByWeights(stage.name, shown, training.max_grad_norm, leave).show
+        return
     register_optimizer_step_post_hook(leave)
+    if isinstance(watch, Following) and training.steps == LOOKED:
+        Moves(lambda: stage.facts.update(by_weights=True))
     if isinstance(watch, Recorder) and watch.stands_still:
         register_optimizer_step_pre_hook(keep)
         register_optimizer_step_post_hook(put_back)
