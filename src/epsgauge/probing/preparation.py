@@ -71,18 +71,24 @@ def _columns(rows: Floats) -> str:
 
 def _channels(part: Floats) -> str:
     """All numbers together, or each channel of images and series."""
-    for axes, what in ((None, "all numbers"), (1, "each channel"), (part.ndim - 1, "each channel")):
-        if axes is not None and part.ndim < 3:
-            continue
-        flat = part.reshape(len(part), 1, -1) if axes is None else np.moveaxis(part, axes, 1)
-        flat = flat.reshape(len(part), flat.shape[1], -1)
-        channels = flat.shape[1]
-        off = _off(np.moveaxis(flat, 1, 2).reshape(-1, channels))
-        own = flat.mean(axis=2).std(axis=0)  # 0 if records are standardised one by one
-        if flat.shape[2] > 1 and (off < (SEVERAL if channels >= MANY else ONE)).all() and (own > VARIES).all():
-            if all(len(np.unique(flat[:, i])) > VALUES for i in range(channels)):
-                return f"{what[0].upper()}{what[1:]} of the records together {'have' if axes is None else 'has'}"
-    return ""
+    if part.ndim == 1:
+        return ""
+    whole = part.reshape(len(part), 1, -1)
+    if _together(whole):
+        return "All numbers of the records together have"
+    channels = (np.moveaxis(part, axis, 1) for axis in (1, part.ndim - 1) if part.ndim > 2)
+    found = any(_together(each.reshape(*each.shape[:2], -1)) for each in channels)
+    return "Each channel of the records has" if found else ""
+
+
+def _together(part: Floats) -> bool:
+    """Whether each of some channels [records, channels, numbers] is standardised, but not in each record by itself."""
+    channels, size = part.shape[1:]
+    if size == 1 or (part.mean(axis=2).std(axis=0) <= VARIES).any():
+        return False
+    rows = np.moveaxis(part, 1, 2).reshape(-1, channels)
+    near = SEVERAL if channels >= MANY else ONE
+    return bool((_off(rows) < near).all()) and all(len(np.unique(column)) > VALUES for column in rows.T)
 
 
 def _off(columns: Floats) -> Floats:
@@ -90,4 +96,6 @@ def _off(columns: Floats) -> Floats:
     n = len(columns)
     deviation = columns.std(axis=0)
     other = deviation * np.sqrt(n / (n - 1))
-    return np.maximum(np.abs(columns.mean(axis=0)), np.minimum(np.abs(deviation - 1), np.abs(other - 1)))
+    apart: Floats = np.minimum(np.abs(deviation - 1), np.abs(other - 1))
+    off: Floats = np.maximum(np.abs(columns.mean(axis=0)), apart)
+    return off

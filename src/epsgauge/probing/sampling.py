@@ -177,7 +177,9 @@ def _used_again(pipeline: Pipeline, seen: TakingPart) -> Finding | None:
     later = "the next step" if lag == 0 else f"the step {lag + 1} steps later"
     text = f"A record that took part in a step took part in {later} in {hits[lag]} of {visits[lag]} cases, where "
     text += f"{100 * q:.3g} % are expected: batches are used more than once. The accountant's ε is for batches that "
-    rests = f"{took.shape[1]} records in {took.shape[0]} trainings of {took.shape[2]} steps; steps up to {lags[-1]} apart."
+    rests = (
+        f"{took.shape[1]} records in {took.shape[0]} trainings of {took.shape[2]} steps; steps up to {lags[-1]} apart."
+    )
     two = {"measured": float(hits[lag] / visits[lag]), "allowed": q}
     return refuted("P155", text + "each step draws anew.", rests, exact=False, **two)
 

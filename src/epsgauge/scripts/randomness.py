@@ -61,7 +61,7 @@ class Randomness:
 
     def install(self) -> None:
         """Before the script begins."""
-        os.urandom = random._urandom = self._bytes  # type: ignore[attr-defined, assignment]  # of NumPy and secrets, too
+        os.urandom = random._urandom = self._bytes  # type: ignore[attr-defined]  # of NumPy and secrets, too
         seed, unseeded = random.Random.seed, self._unseeded
 
         @functools.wraps(seed)
@@ -73,7 +73,8 @@ class Randomness:
         for name, function, _ in _SEEDING:
             if module := sys.modules.get(name):
                 setattr(module, function, self._noted(name, getattr(module, function)))
-        if torch := sys.modules.get("torch"):
+        torch: Any = sys.modules.get("torch")
+        if torch is not None:
             torch.seed = torch.random.seed = self._drawn
 
     def begin(self, seed: int) -> None:
@@ -113,7 +114,8 @@ class Randomness:
     def _noted(self, library: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def noted(*args: Any, **named: Any) -> Any:
-            value, place = next(iter((*args, *named.values())), None), calling(f"{library}.{function.__name__}")
+            value: Any = next(iter((*args, *named.values())), None)
+            place = calling(f"{library}.{function.__name__}")
             if place is not None:  # not by us
                 self.seedings.pop(library, None)
                 if hasattr(value, "__index__"):

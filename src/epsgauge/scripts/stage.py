@@ -49,9 +49,9 @@ class Training:
     data: Any = None  # None: those of the script
     seed: int | None = None  # None: what the script has seeded
     quiet: bool = False  # without noise
-    again: bool = False  # as the script would train if it were started at another time
     steps: int | None = None  # after which the child ends; None: the script does
     max_grad_norm: float | None = None  # of a loop without Opacus
+    again: bool = False  # as the script would train if it were started at another time
 
 
 class Request(Protocol):
