@@ -158,12 +158,13 @@ class Randomness:
         yield from self._unseeded
         torch, seen = sys.modules.get("torch"), set[int]()
         for thing in gc.get_objects():
-            if isinstance(thing, np.random.Generator):
+            kind = type(thing)  # some objects do not like to be asked for their class
+            if issubclass(kind, np.random.Generator):
                 bits = thing.bit_generator
-            elif isinstance(thing, np.random.RandomState):
+            elif issubclass(kind, np.random.RandomState):
                 bits = thing._bit_generator
             else:
-                if torch is not None and isinstance(thing, torch._C.Generator) and getattr(thing, "drawn", False):
+                if torch is not None and issubclass(kind, torch._C.Generator) and getattr(thing, "drawn", False):
                     yield thing
                 continue
             if id(bits) not in seen and getattr(bits.seed_seq, "entropy", None) in self._entropy:
