@@ -165,6 +165,7 @@ def test_generators_that_the_script_made_get_other_numbers_unless_they_are_seede
     def numbers(generators):
         return [g.random() if hasattr(g, "random") else g.random_sample() for g in generators]
 
+    randomness.hold()
     first = [np.random.default_rng(0).random(), np.random.RandomState(0).random_sample(), random.Random(0).random()]
     randomness.begin(1)
     one = numbers(free)

@@ -58,6 +58,7 @@ class Randomness:
     _count: int = 0
     _entropy: set[int] = field(default_factory=set)  # by which generators that are not seeded are known again
     _unseeded: weakref.WeakSet[random.Random] = field(default_factory=weakref.WeakSet)
+    _found: list[Any] = field(default_factory=list)
 
     def install(self) -> None:
         """Before the script begins."""
@@ -76,6 +77,10 @@ class Randomness:
         torch: Any = sys.modules.get("torch")
         if torch is not None:
             torch.seed = torch.random.seed = self._drawn
+
+    def hold(self) -> None:
+        """Before children are made: search for generators that the script has made and not seeded."""
+        self._found = [*self._unseeded, *self._search()]
 
     def begin(self, seed: int) -> None:
         """In a child: all numbers from here on depend on this seed, whatever the script seeds."""
@@ -142,7 +147,7 @@ class Randomness:
     def _restart(self, seed: int) -> None:
         """Another stream, and other numbers for generators that the script has not seeded."""
         torch = sys.modules.get("torch")
-        for generator in list(self._found()):
+        for generator in self._found:
             if isinstance(generator, random.Random):
                 generator.seed(f"{seed} {generator.getstate()}")
             elif isinstance(generator, np.random.BitGenerator):
@@ -153,9 +158,8 @@ class Randomness:
                 generator.manual_seed((generator.initial_seed() + seed) % 2**63)
         self._stream, self._count = seed, 0
 
-    def _found(self) -> Iterator[Any]:
-        """Generators that were made in the script and not seeded."""
-        yield from self._unseeded
+    def _search(self) -> Iterator[Any]:
+        """Generators of NumPy and torch."""
         torch, seen = sys.modules.get("torch"), set[int]()
         for thing in gc.get_objects():
             kind = type(thing)  # some objects do not like to be asked for their class

@@ -208,6 +208,7 @@ class Stage:
         """Until the session is over."""
         try:
             _check_indexed(data, self.name)
+            self.randomness.hold()
             if not private:
                 self.by_weights = "by_weights" in self.replay(Training(Following(), steps=LOOKED)).facts
         except EpsgaugeError as error:
