@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import shutil
 import sys
@@ -21,10 +20,15 @@ from typing import Any, NoReturn, Protocol
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.probing.contents import contents
 from epsgauge.scripts import opacus_training, torch_training
+from epsgauge.scripts.after_step import LOOKED
 from epsgauge.scripts.command import Command
+from epsgauge.scripts.following import Following
 from epsgauge.scripts.fork import Answer, Child, fork
+from epsgauge.scripts.frames import line_of
 from epsgauge.scripts.messages import Failed, Held, Order
 from epsgauge.scripts.overlay import real_files
+from epsgauge.scripts.preparation import Fits
+from epsgauge.scripts.randomness import Randomness
 from epsgauge.scripts.sandbox import Sandbox, last_lines, sandbox
 from epsgauge.trainers.protocol import seed_everything
 from epsgauge.trainers.watch import Watch
@@ -37,18 +41,6 @@ class Go(BaseException):
     """In a child: leave the request, and go on with the script."""
 
 
-class Following(Watch):
-    """Counts the steps of a training and changes nothing."""
-
-    measures = True
-    n_parameters = 0
-
-    def _see(self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Any) -> list[Any]:
-        self.n_steps += 1
-        self.n_parameters = sum(math.prod(array.shape) for array in arrays)
-        return arrays
-
-
 @dataclass(frozen=True)
 class Training:
     """What a child is to do: train on these records with this seed, and show the watch each step."""
@@ -59,6 +51,7 @@ class Training:
     quiet: bool = False  # without noise
     steps: int | None = None  # after which the child ends; None: the script does
     max_grad_norm: float | None = None  # of a loop without Opacus
+    again: bool = False  # as the script would train if it were started at another time
 
 
 class Request(Protocol):
@@ -75,11 +68,15 @@ class Stage:
     session: Connection
     box: Sandbox
     scratch: Path
+    randomness: Randomness
     task: tuple[Child, Training] | None = None  # of a child
     model: Any = None
     accountant: Any = None
     facts: dict[str, Any] = field(default_factory=dict)
+    fits: Fits = field(default_factory=Fits)
     scouting: bool = False  # a child that goes on to the first step
+    by_weights: bool = False  # whether noise is added after the optimiser's step
+    last: Callable[[], None] = lambda: None  # of a child, at the end of its training
     open: ExitStack = field(default_factory=ExitStack)  # what is never closed
 
     @property
@@ -100,7 +97,9 @@ class Stage:
         except EpsgaugeError as wrong:
             self.end(str(wrong))
         except BaseException as wrong:
-            error = f"{self.name} failed with {type(wrong).__name__}: {wrong}".rstrip(".") + f"{_line(wrong)}."
+            place = line_of(wrong)
+            error = f"{self.name} failed with {type(wrong).__name__}: {wrong}".rstrip(".")
+            error += "." if place is None else f", {place}."
         self.end(error)
 
     def _exited(self, code: Any) -> str:
@@ -112,6 +111,8 @@ class Stage:
     def end(self, error: str | None) -> NoReturn:
         """The script is at its end."""
         if self.task is not None:
+            if error is None:
+                self.last()
             if error is None and not self.task[1].watch.n_steps:
                 error = f"{self.name} ends before it has made a step."
             self.leave(error=error)
@@ -213,7 +214,10 @@ class Stage:
         """Until the session is over."""
         try:
             _check_indexed(data, self.name)
-        except InvalidInput as error:
+            self.randomness.hold()
+            if not private:
+                self.by_weights = "by_weights" in self.replay(Training(Following(), steps=LOOKED)).facts
+        except EpsgaugeError as error:
             self.say(Failed(str(error)))
             os._exit(0)
         self.say(Held())
@@ -241,24 +245,15 @@ def _a(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def _line(error: BaseException) -> str:
-    """Where in the script, if it is known."""
-    trace, where = error.__traceback__, ""
-    libraries = (os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)), "<frozen", "site-packages")
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not any(part in file for part in libraries):
-            where = f", in line {trace.tb_lineno} of {os.path.basename(file)}"
-        trace = trace.tb_next
-    return where
-
-
 def main() -> None:
     session, scratch = Connection(int(sys.argv[1])), Path(sys.argv[2])
     order = session.recv()
     with sandbox(scratch, locked=True) as box:
-        stage = Stage(order, session, box, scratch)
+        words = f"{order.command.text} {' '.join(order.arguments)}"
+        stage = Stage(order, session, box, scratch, Randomness(words))
         opacus_training.install(stage)
         torch_training.install(stage)
         seed_everything(0)  # first weights that the script does not seed are the same in every session
+        stage.randomness.install()
+        stage.fits.install()
         stage.run()
