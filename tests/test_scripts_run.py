@@ -62,7 +62,7 @@ def test_a_run_without_an_edit(tmp_path, monkeypatch):
         run(plan.changed(n_models=13), out=tmp_path / "r", executor=InProcess())
     close()
     again = run(plan.changed(n_models=13), out=tmp_path / "r", executor=InProcess(), accept_changed_code=True)
-    assert "must train on the same records as when its plan was made, 200 records" in again.failures()[12]
+    assert "must train on the same records as when its plan was made, 200 records" in again.failed[0].error
 
 
 def test_a_large_model_has_several_canaries(tmp_path):
