@@ -56,8 +56,9 @@ def test_a_right_script(tmp_path, monkeypatch):
     assert (found.privacy.sample_rate, found.privacy.noise_multiplier, found.privacy.steps) == (0.1, 1.0, 20)
     assert found.delta == 1e-5
     assert "train.py trains on 200 records" in found.notes[0]
-    assert found.notes[1].startswith("train.py computes ε = 4.22 at δ = 1e-05, for adding or removing a record.")
-    assert "Replacing one costs 4.59" in found.notes[1]
+    assert found.notes[1].startswith("torch.manual_seed(0), in line 14 of train.py, makes the noise the same")
+    assert found.notes[2].startswith("train.py computes ε = 4.22 at δ = 1e-05, for adding or removing a record.")
+    assert "Replacing one costs 4.59" in found.notes[2]
     assert told_of[0] == ("the whole training", 0)
     assert told_of[-1][1] == found.n_trainings
 
@@ -239,6 +240,87 @@ def test_what_a_script_without_an_accountant_must_state():
     ):
         with pytest.raises(EpsgaugeError, match=words):
             accounted(*wrong, 1e-5, "train.py")
+
+
+# Loops that add noise after the step
+
+AFTER_STEP = SMALL.with_name("after_step.py")
+ADDED = "            p += RATE * SIGMA * C / BATCH * torch.randn_like(p)"
+AFTER_BUGS = {
+    "right": ([], ADDED),
+    "a quarter of the noise": (["P101"], ADDED.replace("BATCH", "BATCH / 4")),
+    "the same noise in each step": (
+        ["P102"],
+        ADDED.replace("torch.randn_like(p)", "torch.randn(p.shape, generator=torch.Generator().manual_seed(0))"),
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", AFTER_BUGS)
+def test_noise_after_the_step(tmp_path, name):
+    expected, line = AFTER_BUGS[name]
+    text = AFTER_STEP.read_text(encoding="utf-8")
+    assert text.count(ADDED) == 1
+    file = tmp_path / "train.py"
+    file.write_text(text.replace(ADDED, line), encoding="utf-8")
+    found = probed(file, only=("noise", "fresh noise"), **STATED)
+    assert set(expected) <= set(codes(found)), str(found)
+    assert bool(expected) == bool(found.refuted), str(found)
+    assert any("weights before and after are compared" in note for note in found.notes)
+
+
+@pytest.mark.long
+def test_noise_after_a_step_whose_end_is_not_clear(tmp_path):
+    text = AFTER_STEP.read_text(encoding="utf-8").replace(
+        "    with torch.no_grad():\n", "    model(x)\n    with torch.no_grad():\n"
+    )
+    file = tmp_path / "train.py"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(EpsgaugeError, match=r"train.py adds noise to its weights .* where a step ends is not clear"):
+        probed(file, only=("noise",), **STATED)
+
+
+# Generators that are not seeded, made before the training and in it
+
+UNSEEDED = {
+    "made at the start": ([], "rng = np.random.default_rng()", "rng.normal(size=t.shape)"),
+    "made in each step": ([], "", "np.random.default_rng().normal(size=t.shape)"),
+    "of torch": ([], "g = torch.Generator()\ng.seed()", "torch.randn(t.shape, generator=g)"),
+    "seeded at the start": (["P102"], "rng = np.random.default_rng(0)", "rng.normal(size=t.shape)"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", UNSEEDED)
+def test_generators_of_a_script(tmp_path, name):
+    expected, made, noise = UNSEEDED[name]
+    text = BY_HAND.read_text(encoding="utf-8").replace(
+        "import torch\n", f"import numpy as np\nimport torch\n{made}\n", 1
+    )
+    old = "torch.randn_like(t)"
+    assert text.count(old) == 1
+    file = tmp_path / "train.py"
+    file.write_text(text.replace(old, f"torch.as_tensor({noise}, dtype=torch.float32)"), encoding="utf-8")
+    found = probed(file, only=("noise", "fresh noise"), **STATED)
+    assert codes(found) == expected, str(found)
+    assert not any(finding.result == "not tested" for finding in found.findings), str(found)
+
+
+@pytest.mark.long
+def test_records_that_were_prepared(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fitted = (
+        "y = (x @",
+        "from sklearn.preprocessing import StandardScaler\n"
+        "x = torch.tensor(StandardScaler().fit_transform(x), dtype=torch.float32)\ny = (x @",
+    )
+    (found,) = probed(changed(tmp_path, fitted), only=("P160",)).refuted
+    assert found.sentence.startswith("StandardScaler in line 16 of train.py was fitted to the records")
+    by_hand = ("y = (x @", "x = (x - x.mean(0)) / x.std(0)\ny = (x @")
+    (found,) = probed(changed(tmp_path, by_hand), only=("preparation",)).refuted
+    assert found.where == "6 numbers of 6 in each record"
+    assert not probed(changed(tmp_path), only=("preparation",)).refuted
 
 
 def test_a_script_that_trains_with_jax(tmp_path):

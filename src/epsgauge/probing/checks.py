@@ -23,6 +23,8 @@ from epsgauge.probing.kinds import Seen, independent
 from epsgauge.probing.movements import movements
 from epsgauge.probing.noise import Drawn, drawn, noise
 from epsgauge.probing.pipeline import Pipeline, Replay
+from epsgauge.probing.preparation import NAME as PREPARATION
+from epsgauge.probing.preparation import preparation
 from epsgauge.probing.records import Records
 from epsgauge.probing.sampling import Rates, batches, one_copy, rate_of_half, sampling_rate, sizes, steps_needed
 from epsgauge.probing.scale import NAME as SCALE
@@ -150,6 +152,8 @@ class Checks:
     def applies(self, name: str) -> bool:
         if name == SCALE:
             return False
+        if name == PREPARATION:
+            return hasattr(self.pipeline.trainer, "prepared")
         if name == "empty batches":
             return can_be_empty(self.pipeline)
         if name == ADAPTIVE:
@@ -258,7 +262,8 @@ class Checks:
     @cached_property
     def poisson_batches(self) -> Finding:
         each = self.clips.counts and "refuted" not in (self.sensitivity.result, self.one_record.result)
-        return batches(self.pipeline, self.seen, sizes(self.pipeline, self.alike, self.ones) if each else None)
+        counts = sizes(self.pipeline, self.alike, self.ones) if each else None
+        return batches(self.pipeline, self.seen, counts, own=self.sampling_rate.result == "consistent")
 
     @cached_property
     def empty_batches(self) -> Finding:
@@ -277,6 +282,10 @@ class Checks:
         return bypass(self.pipeline, self.records, self.usual, self.walk)
 
     @cached_property
+    def preparation(self) -> Finding:
+        return preparation(self.pipeline.trainer.prepared())  # type: ignore[union-attr]
+
+    @cached_property
     def left_out(self) -> Finding:
         return left_out(self.pipeline, self.usual, self.walk, self.rates)
 
@@ -285,9 +294,9 @@ class Checks:
 BY_RECORDS = ("sensitivity", "clipping", "one record", "sampling rate", "Poisson batches", "empty batches")
 BY_DRAWS = ("sensitivity", "one record", "sampling rate")
 BY_SEED = ("adaptive norm", "steps", "bypass", "left out")
-NAMES = (SCALE, "noise", "fresh noise", "independence", *BY_RECORDS, *BY_SEED)
+NAMES = (SCALE, "noise", "fresh noise", "independence", *BY_RECORDS, *BY_SEED, PREPARATION)
 # Without a training that is followed to its end, and without many steps.
-IN_A_HURRY = (SCALE, "noise", "fresh noise", "independence", "sensitivity", "clipping")
+IN_A_HURRY = (SCALE, "noise", "fresh noise", "independence", "sensitivity", "clipping", PREPARATION)
 
 
 def named(only: Sequence[str]) -> list[str]:

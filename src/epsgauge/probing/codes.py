@@ -54,5 +54,7 @@ _RULES = (
     Rule("P152", "sensitivity", "high", "The clipping norm of a step depends on the records of its batch"),
     Rule("P153", "sensitivity", "critical", "What a record adds to an update depends on the others of its batch"),
     Rule("P154", "Poisson batches", "high", "Batches are larger than accounted"),
+    Rule("P155", "Poisson batches", "high", "A batch is used for several steps"),
+    Rule("P160", "preparation", "high", "Records were prepared with statistics of themselves"),
 )
 RULES: dict[str, Rule] = {rule.code: rule for rule in _RULES}

@@ -59,19 +59,26 @@ def first_clipped(pipeline: Pipeline, records: Records, place: int, model: int, 
     return Rung(ladder, high)
 
 
-def among_alike(pipeline: Pipeline, seen: TakingPart, rung: Rung, stop: int) -> float:
-    """Long and short records of one direction, in turn: how far one moves an update, from the shortest to the longest.
+def among_alike(pipeline: Pipeline, records: Records, seen: TakingPart, rung: Rung | None, stop: int) -> float:
+    """How far one record moves an update among others that are alike, if it is replaced by one as unlike as can be.
 
-    What depends on the batch as a whole, such as a median of norms, changes by as much as it can there.
+    Long and short records of one direction, in turn: what depends on the batch as a whole, such as a median of norms,
+    changes by as much as it can there. Or copies of the shortest record: a batch may be filled up to its longest one.
     """
-    others = {i: rung.up(-BELOW * (i % 2)) for i in range(len(pipeline.members))}
+    n = len(pipeline.members)
+    if rung is not None:
+        others = {i: rung.up(-BELOW * (i % 2)) for i in range(n)}
+        tried = (rung.ladder.rungs[0], rung.ladder.rungs[-1])
+    elif records.lengths is not None:
+        others, tried = dict.fromkeys(range(n), records.lengths[0]), records.lengths
+    else:
+        return 0.0
     far = 0.0
     for model in range(len(seen.steps)):
         often = seen.direct[model].sum(axis=1)
         place = int(seen.places[int(np.argmax(often))])
         if not often.any():
             continue
-        tried = [rung.ladder.rungs[0], rung.ladder.rungs[-1]]
         replays = [pipeline.replayed(model, put=others | {place: index}, stop=stop) for index in tried]
         for a, b in itertools.combinations([each for each in replays if each is not None], 2):
             if a.drew_like(b):

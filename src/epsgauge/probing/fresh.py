@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -79,10 +80,13 @@ def between(
         return consistent(name, text, rests, exact=False)
     stated = pipeline.privacy.correlation is not None
     code, what = ("P130", "not correlated as stated, shared") if stated else ("P102", "shared, taken back")
-    text = f"{where} there is noise of at most {nearest:.2g} clipping norms: it is {what}, or less "
+    text = f"{where} there is noise of at most {nearest:.2g} clipping norms: it is {what}, or less than elsewhere."
+    if re.fullmatch(r"Between step (\d+) of model \d+ and step \1 of model \d+", where):
+        text += " Trainings with other seeds drew the same noise, so its seed is fixed."
+        text += " Take another one each time: in a plan `seed`, as in TrainingArguments(seed=seed)."
     at = where.removeprefix("In ").removeprefix("Between ")
     two = {"measured": nearest, "allowed": there}
-    return refuted(code, text + "than elsewhere.", rests, exact=False, noise=nearest, where=at, **two)
+    return refuted(code, text, rests, exact=False, noise=nearest, where=at, **two)
 
 
 def some_places(size: int) -> Ints:

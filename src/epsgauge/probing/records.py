@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,8 @@ TARGETS = 6
 COLUMNS, GROUPS = 200, 10
 # How many times larger than others a huge record is.
 HUGE = 1e4
+# Records whose length is looked at.
+SIZED = 5000
 # One record in many lengths: two of them differ by a factor of 1.43.
 LENGTHS = np.geomspace(1e-3, 1e3, 40)
 
@@ -41,6 +45,7 @@ class Records:
     targets: Ints  # of points of the data
     instead: Ints  # what is put in the place of each target: see `_instead`
     ladders: tuple[Ladder, ...] = ()
+    lengths: tuple[int, int] | None = None  # of records of unequal length the shortest and the longest
 
     def named(self, index: int) -> str:
         return next((name for name, at in self.crafted.items() if at == index), str(index))
@@ -55,8 +60,9 @@ def records(raw: Any, points: Points, rng: np.random.Generator, most: int) -> Re
     except (InvalidInput, np.linalg.LinAlgError):  # data that have no canaries, or NaN
         some = rng.permutation(n)[: min(2 * TARGETS, most)]
         half = len(some) // 2
-        return Records(points, {f"point {i}": int(i) for i in some}, None, some[:half], some[half : 2 * half])
-    crafted: dict[str, int] = {}
+        crafted = {f"point {i}": int(i) for i in some}
+        return Records(points, crafted, None, some[:half], some[half : 2 * half], lengths=_lengths(raw, n))
+    crafted = {}
     for kind, given in (("z1", ones), ("z0", zeros)):
         crafted |= {f"{name} ({kind})": len(points) + i for i, name in enumerate(names)}
         points = points.extended(given)
@@ -73,6 +79,25 @@ def records(raw: Any, points: Points, rng: np.random.Generator, most: int) -> Re
     points = points.extended(view.write([_instead(view, rows, i) for i in range(len(rows))]))
     step = max(1, n // len(view.x))  # a view of very many points has some of them
     return Records(points, crafted, spoilt, rows * step, start + np.arange(len(rows)), tuple(ladders))
+
+
+def _lengths(raw: Any, n: int) -> tuple[int, int] | None:
+    """The shortest record and the longest, by how much is in their parts; None if all are as long."""
+    where = np.unique(np.linspace(0, n - 1, min(n, SIZED)).astype(np.int64)).tolist()
+    try:
+        found = [_length(raw[i]) for i in where]
+    except Exception:  # of the user's own class
+        return None
+    ends = int(np.argmin(found)), int(np.argmax(found))
+    return None if found[ends[0]] == found[ends[1]] else (where[ends[0]], where[ends[1]])
+
+
+def _length(part: Any) -> int:
+    if isinstance(part, Mapping):
+        part = list(part.values())
+    if isinstance(part, list | tuple):
+        return sum(_length(each) for each in part)
+    return len(part) if isinstance(part, str) else math.prod(getattr(part, "shape", ()))
 
 
 def _times(view: View, row: int, by: float, label: Any) -> Record:

@@ -20,6 +20,8 @@ from epsgauge.stats.arrays import Ints
 POISSON = "Poisson batches"
 # Lengths of gradients that differ by less are equal, and counts that are so near to whole numbers are right.
 SAME, NEAR = 1e-3, 0.1
+# Steps that are so far apart are compared, and how often a batch may be used again: always, or in half of the cases.
+LAGS, AGAIN = 64, (0.98, 0.5)
 # Places in which a record is replaced, until one is in a batch, where none is known to be.
 PLACES = 3
 
@@ -60,11 +62,14 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
     return consistent(name, text, rests, exact=False)
 
 
-def batches(pipeline: Pipeline, seen: TakingPart, counts: Ints | None) -> Finding:
-    """`counts` are those of records in batches; None where they are not known."""
+def batches(pipeline: Pipeline, seen: TakingPart, counts: Ints | None, *, own: bool) -> Finding:
+    """`counts` are those of records in batches; None where they are not known. Does a record move its `own` only?"""
     found = _poisson(pipeline, seen) if not (seen.shifted or seen.adapts) else None
     if found is not None and found.result == "refuted":
         return found
+    again = None if found is None or not own else _used_again(pipeline, seen)
+    if again is not None:
+        return again
     why = "When a record takes part is not known, and neither are the sizes of batches."
     return _by_sizes(pipeline, counts) or found or not_tested(POISSON, why)
 
@@ -138,18 +143,47 @@ def _poisson(pipeline: Pipeline, seen: TakingPart) -> Finding:
         found.append(
             (_at_least(int((rounds == 1).sum()), rounds.size, once), int((rounds == 1).sum()), rounds.size, once)
         )
-    if not lengths or min(once**n for _, _, n, once in found) > SHARE / 2 / len(lengths):
+    if not lengths or min(once**n for _, _, n, once in found) > SHARE / 4 / len(lengths):
         return not_tested(
             name,
             f"A record is expected once in {1 / q:.3g} steps, which is too few or too many to tell in {steps} steps.",
         )
     chance, hits, n, once = min(found)
     rests = f"{n} rounds of about {1 / q:.3g} steps; if each step draws anew, {100 * once:.0f} % have a record once."
-    if chance < SHARE / 2 / len(lengths):
+    if chance < SHARE / 4 / len(lengths):
         text = f"Batches are not drawn by coins: in {hits} of {n} rounds of 1/q steps a record took part exactly once."
         more = " That is shuffling, or nearly so. The accountant's ε is for Poisson batches, and does not hold here."
         return refuted("P111", text + more, rests, exact=False, measured=hits / n, allowed=once)
     return consistent(name, f"In {hits} of {n} rounds a record took part exactly once.", rests, exact=False)
+
+
+def _used_again(pipeline: Pipeline, seen: TakingPart) -> Finding | None:
+    """Refuted where a record that took part in a step takes part in another one, so many steps later, too often.
+
+    A bet on each such step, whose odds are fair if it draws the record with a chance of q or less: the mean of all
+    bets' products exceeds 1/α with a probability of α at most (Ville).
+    """
+    q, took = float(pipeline.privacy.sample_rate), seen.steps
+    lags = range(1, min(LAGS, took.shape[2] - 1) + 1)
+    if q == 1 or not lags:
+        return None
+    visits = np.array([took[:, :, :-lag].sum() for lag in lags])
+    hits = np.array([(took[:, :, :-lag] & took[:, :, lag:]).sum() for lag in lags])
+    gains = [
+        hits * math.log(p / q) + (visits - hits) * math.log((1 - p) / (1 - q))
+        for p in (max(q, AGAIN[0]), q + AGAIN[1] * (1 - q))
+    ]
+    if float(special.logsumexp(np.array(gains))) <= math.log(len(gains) * len(lags) * 4 / SHARE):
+        return None
+    lag = int(np.argmax(np.max(gains, axis=0)))
+    later = "the next step" if lag == 0 else f"the step {lag + 1} steps later"
+    text = f"A record that took part in a step took part in {later} in {hits[lag]} of {visits[lag]} cases, where "
+    text += f"{100 * q:.3g} % are expected: batches are used more than once. The accountant's ε is for batches that "
+    rests = (
+        f"{took.shape[1]} records in {took.shape[0]} trainings of {took.shape[2]} steps; steps up to {lags[-1]} apart."
+    )
+    two = {"measured": float(hits[lag] / visits[lag]), "allowed": q}
+    return refuted("P155", text + "each step draws anew.", rests, exact=False, **two)
 
 
 def _by_sizes(pipeline: Pipeline, counts: Ints | None) -> Finding | None:

@@ -95,10 +95,12 @@ def sensitivity(
             text = f"{added.said} Clipped gradients allow {allowed:g}."
             two = {"measured": added.far, "allowed": allowed}
             return refuted("P105", text, rests, reach=reach, where="the last record, step 1", **two)
-    together = among_alike(pipeline, seen, rung, stop) if rung is not None and not seen.adapts else 0.0
+    together = 0.0 if seen.adapts else among_alike(pipeline, records, seen, rung, stop)
     if together > ALLOWED["replacing"] * (1 + ROUNDING):
         here, most = told_apart(together, ALLOWED["replacing"])
-        alike = f"Among records that are alike, replacing one moved an update by {here} clipping norms"
+        others = "records that are alike" if rung is not None else "copies of the shortest record"
+        by = "" if rung is not None else " by the longest"
+        alike = f"Among {others}, replacing one{by} moved an update by {here} clipping norms"
         reach, more = together / ALLOWED["replacing"], "What a record adds depends on the others of its batch."
         two = {"measured": together, "allowed": ALLOWED["replacing"]}
         return refuted("P153", f"{alike}; clipped gradients allow {most}. {more}", rests, reach=reach, **two)

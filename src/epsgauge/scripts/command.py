@@ -31,6 +31,11 @@ class Command:
         """After `python`."""
         return (*(["-m"] if self.module else []), self.target, *self.arguments)
 
+    @property
+    def text(self) -> str:
+        """Of the script; empty for a module."""
+        return "" if self.module else Path(self.target).read_text(encoding="utf-8", errors="replace")
+
     def check(self, folder: Path) -> None:
         """Whether it is there, from the folder in which it will run."""
         if not self.module and not (folder / self.target).is_file():

@@ -16,11 +16,15 @@ from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.numbers import duration
 from epsgauge.probing.checks import IN_A_HURRY, NAMES, named
+from epsgauge.probing.preparation import Prepared
 from epsgauge.probing.probe import probe
 from epsgauge.probing.recorder import Enough, Recorder
 from epsgauge.probing.result import Probe
+from epsgauge.scripts.following import Following
 from epsgauge.scripts.messages import Order, Progress
-from epsgauge.scripts.stage import Following, Stage, Training
+from epsgauge.scripts.preparation import prepared
+from epsgauge.scripts.randomness import Seeding
+from epsgauge.scripts.stage import Stage, Training
 from epsgauge.trainers.protocol import seed_everything
 
 if TYPE_CHECKING:
@@ -40,7 +44,8 @@ class Look:
     def answer(self, stage: Stage, data: Any, *, private: bool) -> Seen:
         stage.say(Progress("the whole training", 0))
         order, start = stage.order, time.perf_counter()
-        facts = stage.replay(Training(Following())).facts
+        whole = stage.replay(Training(Following()))
+        facts = whole.facts
         seconds = time.perf_counter() - start
         target, target_delta = facts.get("target", (None, None))
         spent, spent_delta = facts.get("spent"), facts.get("delta")
@@ -56,9 +61,10 @@ class Look:
             spent_delta=spent_delta,
             records=Known().answer(stage, data, private=private),
             n_steps=facts["n_steps"],
+            n_parameters=whole.watch["n_parameters"],
             seconds=seconds,
             private=private,
-            changes=tuple([f"{change}." for change in stage.box.changes] + [LEAST] * several),
+            changes=(*_changes(stage), *[LEAST] * several, *_same_noise(stage, whole)),
         )
 
 
@@ -74,9 +80,10 @@ class Seen:
     spent_delta: float | None
     records: tuple[int, str]  # how many, and their digest
     n_steps: int  # that were made
+    n_parameters: int  # that are trained
     seconds: float
     private: bool  # whether it trains with Opacus
-    changes: tuple[str, ...]  # what was changed for the script, a sentence each
+    changes: tuple[str, ...]  # what was changed for the script, and what it does, a sentence each
 
     @property
     def notes(self) -> list[str]:
@@ -91,6 +98,22 @@ class Seen:
         if replacing is None or not self.claims:
             return text
         return f"{text} Replacing one costs {replacing:.3g}, by the PRV accountant."
+
+
+def _changes(stage: Stage) -> list[str]:
+    after = "Its weights change after the optimizer's step, as if by noise, so weights before and after are compared."
+    return [*(f"{change}." for change in stage.box.changes), *([after] if stage.by_weights else [])]
+
+
+def _same_noise(stage: Stage, whole: Answer) -> list[str]:
+    """Which call makes the noise of all trainings the same, if one does."""
+    seedings: dict[str, Seeding] = whole.facts["seedings"]
+    if not seedings:
+        return []
+    again = stage.replay(Training(Following(), again=True, steps=1))
+    if again.watch["first"] != whole.watch["first"]:
+        return []
+    return [next(iter(seedings.values())).said]
 
 
 @dataclass(frozen=True)
@@ -116,7 +139,7 @@ class ProbeIt:
             claim = min(seen.claims, default=None)
         names = named(order.only) if order.only else list(IN_A_HURRY if order.quick else NAMES)
         found = probe(
-            (OfOpacus if private else Script)(stage, seen.privacy),
+            (OfOpacus if private else Script)(stage, seen.privacy, data),
             data,
             delta=seen.delta,
             adjacency=order.adjacency,
@@ -140,7 +163,7 @@ class Scale:
         facts = stage.replay(Training(Following())).facts
         privacy = accounted(facts, order, 1e-5 if order.delta is None else order.delta, stage.name)
         found = probe(
-            Script(stage, privacy),
+            Script(stage, privacy, data),
             data,
             only=["scale"],
             seed=order.seed,
@@ -165,6 +188,7 @@ class Script:
 
     stage: Stage
     accounted: DPSGD
+    records: Any  # of the script, as they are
     quiet: bool = False
 
     def __deepcopy__(self, memo: Any) -> Script:
@@ -179,6 +203,12 @@ class Script:
 
     def privacy(self, n: int) -> DPSGD:
         return self.accounted
+
+    def prepared(self) -> Prepared | None:
+        """What was done to the records before the training."""
+        found = self.stage.apart(lambda: {"found": prepared(self.records, self.stage.fits)})
+        seen: Prepared | None = found["found"]
+        return seen
 
 
 class OfOpacus(Script):

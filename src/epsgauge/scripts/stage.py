@@ -20,11 +20,16 @@ from typing import Any, NoReturn, Protocol
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.probing.contents import contents
 from epsgauge.scripts import jax_training, opacus_training, torch_training
+from epsgauge.scripts.after_step import LOOKED
 from epsgauge.scripts.command import Command
+from epsgauge.scripts.following import Following
 from epsgauge.scripts.fork import Answer, Child, fork
+from epsgauge.scripts.frames import line_of
 from epsgauge.scripts.messages import Failed, Held, Order
 from epsgauge.scripts.overlay import real_files
-from epsgauge.scripts.sandbox import Sandbox, sandbox
+from epsgauge.scripts.preparation import Fits
+from epsgauge.scripts.randomness import Randomness
+from epsgauge.scripts.sandbox import Sandbox, last_lines, sandbox
 from epsgauge.trainers.protocol import seed_everything
 from epsgauge.trainers.watch import Watch
 
@@ -34,16 +39,6 @@ MODELS = (".pt", ".pth", ".bin", ".safetensors", ".npz", ".npy", ".pkl", ".jobli
 
 class Go(BaseException):
     """In a child: leave the request, and go on with the script."""
-
-
-class Following(Watch):
-    """Counts the steps of a training and changes nothing."""
-
-    measures = True
-
-    def _see(self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Any) -> list[Any]:
-        self.n_steps += 1
-        return arrays
 
 
 @dataclass(frozen=True)
@@ -56,6 +51,7 @@ class Training:
     quiet: bool = False  # without noise
     steps: int | None = None  # after which the child ends; None: the script does
     max_grad_norm: float | None = None  # of a loop without Opacus
+    again: bool = False  # as the script would train if it were started at another time
 
 
 class Request(Protocol):
@@ -72,11 +68,15 @@ class Stage:
     session: Connection
     box: Sandbox
     scratch: Path
+    randomness: Randomness
     task: tuple[Child, Training] | None = None  # of a child
     model: Any = None
     accountant: Any = None
     facts: dict[str, Any] = field(default_factory=dict)
+    fits: Fits = field(default_factory=Fits)
     scouting: bool = False  # a child that goes on to the first step
+    by_weights: bool = False  # whether noise is added after the optimiser's step
+    last: Callable[[], None] = lambda: None  # of a child, at the end of its training
     open: ExitStack = field(default_factory=ExitStack)  # what is never closed
 
     @property
@@ -93,16 +93,26 @@ class Stage:
         try:
             self.command.run()
         except SystemExit as left:
-            error = f"{self.name} ended with {left.code}" if left.code not in (None, 0) else None
+            error = self._exited(left.code) if left.code not in (None, 0) else None
         except EpsgaugeError as wrong:
             self.end(str(wrong))
         except BaseException as wrong:
-            error = f"{self.name} failed with {type(wrong).__name__}: {wrong}".rstrip(".") + f"{_line(wrong)}."
+            place = line_of(wrong)
+            error = f"{self.name} failed with {type(wrong).__name__}: {wrong}".rstrip(".")
+            error += "." if place is None else f", {place}."
         self.end(error)
+
+    def _exited(self, code: Any) -> str:
+        """As argparse does it, for options that are ours."""
+        said = last_lines(Path(self.box.overlay.scratch), 1).rstrip(".")
+        before = " Options for epsgauge come before the script." if "unrecognized arguments" in said else ""
+        return f"{self.name} ended with {code}{f': {said}' if said else ''}.{before}"
 
     def end(self, error: str | None) -> NoReturn:
         """The script is at its end."""
         if self.task is not None:
+            if error is None:
+                self.last()
             if error is None and not self.task[1].watch.n_steps:
                 error = f"{self.name} ends before it has made a step."
             self.leave(error=error)
@@ -209,7 +219,10 @@ class Stage:
         """Until the session is over."""
         try:
             _check_indexed(data, self.name)
-        except InvalidInput as error:
+            self.randomness.hold()
+            if not private:
+                self.by_weights = "by_weights" in self.replay(Training(Following(), steps=LOOKED)).facts
+        except EpsgaugeError as error:
             self.say(Failed(str(error)))
             os._exit(0)
         self.say(Held())
@@ -237,25 +250,16 @@ def _a(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def _line(error: BaseException) -> str:
-    """Where in the script, if it is known."""
-    trace, where = error.__traceback__, ""
-    libraries = (os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)), "<frozen", "site-packages")
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not any(part in file for part in libraries):
-            where = f", in line {trace.tb_lineno} of {os.path.basename(file)}"
-        trace = trace.tb_next
-    return where
-
-
 def main() -> None:
     session, scratch = Connection(int(sys.argv[1])), Path(sys.argv[2])
     order = session.recv()
     with sandbox(scratch, locked=True) as box:
-        stage = Stage(order, session, box, scratch)
-        seed_everything(0)  # first weights that the script does not seed are the same in every session
+        words = f"{order.command.text} {' '.join(order.arguments)}"
+        stage = Stage(order, session, box, scratch, Randomness(words))
         opacus_training.install(stage)
         torch_training.install(stage)
         jax_training.install(stage)
+        seed_everything(0)  # first weights that the script does not seed are the same in every session
+        stage.randomness.install()
+        stage.fits.install()
         stage.run()

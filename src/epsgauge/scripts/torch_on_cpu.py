@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -130,8 +131,22 @@ def _on_cpu(torch: Any, put: Callable[[Any, str, Any], None], note: Note, place:
             _kept.append(call)
         return call
 
-    def seeming(real: Any) -> Any:
-        """A class that makes objects of the real one, on the CPU."""
+    class Generator(torch.Generator):  # type: ignore[misc]
+        """One that draws seeds as Python does, so that they can be chosen."""
+
+        drawn = False
+
+        def manual_seed(self, seed: int) -> Any:
+            self.drawn = False
+            return super().manual_seed(seed)
+
+        def seed(self) -> int:
+            self.manual_seed(value := int.from_bytes(os.urandom(8)) >> 1)
+            self.drawn = True
+            return value
+
+    def seeming(kind: Any, real: Any) -> Any:
+        """A class that makes objects of the real one, on the CPU, and has those of this kind."""
 
         class Seeming(type):
             def __call__(cls, *args: Any, **named: Any) -> Any:
@@ -139,9 +154,9 @@ def _on_cpu(torch: Any, put: Callable[[Any, str, Any], None], note: Note, place:
                 return real("cpu") if values and cpu(values[0]) is not values[0] else real(*args, **named)
 
             def __instancecheck__(cls, value: Any) -> bool:
-                return isinstance(value, real)
+                return isinstance(value, kind)
 
-        return Seeming(real.__name__, (), {"__module__": "torch", "__doc__": real.__doc__})
+        return Seeming(kind.__name__, (), {"__module__": "torch", "__doc__": kind.__doc__})
 
     for owner in (torch.Tensor, torch.nn.Module):
         put(owner, "to", first(owner.to))
@@ -153,8 +168,8 @@ def _on_cpu(torch: Any, put: Callable[[Any, str, Any], None], note: Note, place:
     for name in _MAKERS:
         put(torch, name, keyword(getattr(torch, name)))
     put(torch, "set_default_device", lambda device, set_default=torch.set_default_device: set_default(cpu(device)))
-    for name in ("device", "Generator"):
-        put(torch, name, seeming(getattr(torch, name)))
+    for name, real in (("device", device_type), ("Generator", Generator)):
+        put(torch, name, seeming(getattr(torch, name), real))
     copyreg.pickle(device_type, lambda device: (torch.device, (str(device),)))
     answers = {"is_available": False, "device_count": 0, "current_device": 0, "get_device_name": "CPU"}
     for name, value in answers.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import gc
 import math
-import random
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -15,11 +14,16 @@ import numpy as np
 
 from epsgauge.errors import InvalidInput
 from epsgauge.probing.recorder import Enough, Recorder
-from epsgauge.trainers.protocol import seed_everything
+from epsgauge.scripts.after_step import LOOKED, ByWeights, Moves
+from epsgauge.scripts.following import Following
 from epsgauge.trainers.watching import watching
 
 if TYPE_CHECKING:
     from epsgauge.scripts.stage import Stage, Training
+
+
+# The seed of what a script does not seed, if it is started again.
+ELSEWHERE = 20
 
 
 def install(stage: Stage) -> None:
@@ -87,8 +91,10 @@ def begin(stage: Stage, training: Training, loader: Any = None) -> None:
     """With the seed and, in a loader, the records of this training."""
     if training.data is not None and loader is not None:
         put_records(loader.dataset, training.data)
+    if training.again:
+        stage.randomness.begin_again(ELSEWHERE)
     if training.seed is not None:
-        reseed(training.seed)
+        stage.randomness.begin(training.seed)
         if getattr(loader, "generator", None) is not None:
             loader.generator.manual_seed(training.seed)
     watch_steps(stage, training)
@@ -128,22 +134,6 @@ class Named:
         return found
 
 
-def reseed(seed: int) -> None:
-    """Seeds that the script sets later depend on this one: else all trainings would draw the same noise."""
-    import torch
-
-    seed_everything(seed)
-    for library, name, most in ((torch, "manual_seed", 2**63), (np.random, "seed", 2**32), (random, "seed", 2**63)):
-        setattr(library, name, _depending_on(seed, getattr(library, name), most))
-
-
-def _depending_on(seed: int, function: Callable[..., Any], most: int) -> Callable[..., Any]:
-    def seeded(own: Any = None, *more: Any, **named: Any) -> Any:
-        return function((int(own) + seed) % most if isinstance(own, int) else seed % most, *more, **named)
-
-    return seeded
-
-
 def put_records(dataset: Any, data: Any) -> None:
     """Have a data set hold other records, for all loaders that read it, those that the script made before, too."""
 
@@ -177,6 +167,8 @@ def watch_steps(stage: Stage, training: Training) -> None:
     def see(optimizer: Any, *_: Any) -> None:
         if stage.model is None:
             stage.model = _model_of(optimizer)
+        if not watch.n_steps:
+            stage.facts["seedings"] = stage.randomness.chosen
 
     def keep(optimizer: Any, *_: Any) -> None:
         for group in optimizer.param_groups:
@@ -192,7 +184,12 @@ def watch_steps(stage: Stage, training: Training) -> None:
             stage.leave(enough=True)
 
     register_optimizer_step_pre_hook(see)
+    if stage.by_weights:
+        stage.last = ByWeights(stage.name, shown, training.max_grad_norm, leave).show
+        return
     register_optimizer_step_post_hook(leave)
+    if isinstance(watch, Following) and training.steps == LOOKED:
+        Moves(lambda: stage.facts.update(by_weights=True))
     if isinstance(watch, Recorder) and watch.stands_still:
         register_optimizer_step_pre_hook(keep)
         register_optimizer_step_post_hook(put_back)

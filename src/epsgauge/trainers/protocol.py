@@ -106,6 +106,8 @@ class Unasked:
         self.train = given if inspect.isfunction(given) else given.train
         if isinstance(given, Accountable):
             self.privacy = given.privacy
+        if hasattr(given, "prepared"):
+            self.prepared = given.prepared
         if has_noise_switch(given):
             self.without_noise = lambda: Unasked(_silenced(given))
 

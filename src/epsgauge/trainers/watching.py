@@ -213,7 +213,7 @@ class _Moved:
                 "steps() needs the weights that eg.watching got, but their shapes are others. Pass the same ones."
             )
         update = [b - _copy(a) for a, b in zip(arrays, self.before, strict=True)]
-        self._watch.round_off(_rounding(self.before, update))
+        self._watch.round_off(rounding(self.before, update))
         used = self._watch(self._watch.n_steps, update, **self._scale)
         self.before = [b - u for b, u in zip(self.before, used, strict=True)]
         put = [_put(array, new, given=weights is not None) for array, new in zip(arrays, self.before, strict=True)]
@@ -247,7 +247,7 @@ def _put(array: Any, new: Any, *, given: bool) -> Any:
     return new
 
 
-def _rounding(before: list[Any], update: list[Any]) -> float:
+def rounding(before: list[Any], update: list[Any]) -> float:
     """How far a difference of weights is from the update, relative to it."""
     moved = math.sqrt(sum(float(np.sum(numpy_of(u) ** 2)) for u in update))
     if not moved:
