@@ -119,7 +119,8 @@ def test_too_little_time_is_said():
 def test_seconds_are_turned_into_models(monkeypatch):
     """By a clock on which everything takes a tenth of a second: of 11 s, 10.7 are left for models of 0.103 · 1.4 s."""
     clock = SimpleNamespace(perf_counter=(n / 10 for n in count()).__next__)
-    monkeypatch.setattr("epsgauge.integrations.assertion.time", clock)
+    for module in ("assertion", "asserted"):
+        monkeypatch.setattr(f"epsgauge.integrations.{module}.time", clock)
     checked = eg.assert_private(Sum(20.0), DATA, eps=3, seconds=11, allow_undecided=True)
     assert checked.n_models == int(10.7 / (1.4 * 0.103))
 

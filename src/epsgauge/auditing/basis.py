@@ -10,9 +10,21 @@ from epsgauge.numbers import at_least
 from epsgauge.probing.finding import Finding
 from epsgauge.probing.result import Probe, Unprobed
 from epsgauge.probing.spent import accounted, accounting, found_eps
+from epsgauge.runner.view import Run
 
 # What a probe must have found consistent to stand for a game: noise, clipping, sampling, steps and bypass.
 TESTED = {"noise", "fresh noise", "sensitivity", "sampling rate", "steps", "bypass"}
+
+
+# And for each of several gradient canaries of one model to count as a model of its own.
+OF_DIRECTIONS = ("noise", "fresh noise", "independence", "sensitivity")
+
+
+def orthogonal(run: Run) -> bool:
+    """Whether its models have several gradient canaries, and a probe found that each meets its own noise."""
+    found = run.probe.findings if isinstance(run.probe, Probe) else ()
+    consistent = {finding.name for finding in found if finding.result == "consistent"}
+    return run.plan.orthogonal and consistent.issuperset(OF_DIRECTIONS)
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,8 @@ def basis_of(claim: Claim, privacy: Privacy | None, probe: Probe | Unprobed | No
     eps = found_eps(privacy, broken, claim.delta, claim.adjacency)
     if eps is not None and eps <= claim.eps and all(finding.numbered for finding in broken):
         broken, eps = [], None
-    broken += _accounting(claim, privacy)
+    if not any(finding.name == "accounting" for finding in broken):
+        broken += _accounting(claim, privacy)
     return Basis(probe, tuple(broken), eps=eps)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from epsgauge.auditing.basis import orthogonal
 from epsgauge.auditing.claim import Claim, stated
 from epsgauge.auditing.setup import Setup
 from epsgauge.errors import InvalidInput
@@ -69,7 +70,9 @@ def verdict_method(run: Run, settings: AuditSettings) -> str:
     """The name of the method that a verdict rests on: the one that is set, else the sharpest for such an audit."""
     game, privacy = run.plan.game, None if run.plan.control else run.privacy
     m, privacy = game.pairs_per_model, judged_by_curve(privacy, game.adjacency)
-    return settings.verdict_method or default_method(settings.asked(m, privacy=privacy)).name
+    return (
+        settings.verdict_method or default_method(settings.asked(m, privacy=privacy, orthogonal=orthogonal(run))).name
+    )
 
 
 def _declared_deltas(run: Run) -> list[float]:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from epsgauge.attacks.attack import Attack
+from epsgauge.auditing.basis import orthogonal
 from epsgauge.auditing.setup import Setup
 from epsgauge.errors import InvalidInput
 from epsgauge.games.signals import Signals
@@ -79,7 +80,8 @@ def evidence_of(run: Run, judged: Judged, cut: int, late: Signals | None = None)
     missing = np.setdiff1d(np.arange(run.plan.n_models), np.union1d(run.done, run.failed_models))
     end = float(missing[0]) if len(missing) else math.inf
     end = 0.0 if isinstance(judged.choice, Split) and end < cut else end
-    return Evidence(judged, failed, failed_apart, end, judged_by_curve(run.privacy, judged.judged.adjacency))
+    of_curve = judged_by_curve(run.privacy, judged.judged.adjacency)
+    return Evidence(judged, failed, failed_apart, end, of_curve, of_directions=orthogonal(run))
 
 
 def choice_of(

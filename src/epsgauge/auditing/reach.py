@@ -23,9 +23,14 @@ class Reach:
     privacy: Privacy | None = None
     method: Method | None = None  # that is named; None: the default
 
+    @property
+    def orthogonal(self) -> bool:
+        """Whether each pair counts as a model of its own, if the probe with which a run begins finds nothing."""
+        return self.plan.orthogonal and self.plan.probes
+
     def judge(self, evidence: Evidence) -> Method:
         settings = self.plan.audit
-        asked = settings.asked(self.plan.game.pairs_per_model, privacy=self.privacy)
+        asked = settings.asked(self.plan.game.pairs_per_model, privacy=self.privacy, orthogonal=self.plan.orthogonal)
         return (self.method or default_method(asked)).form(evidence, by_mu=settings.by_mu)
 
     def ideal(self, n_models: int) -> tuple[Method, Evidence]:
@@ -76,4 +81,5 @@ class Reach:
     def _perfect(self, n_models: int, pairs: int) -> Evidence:
         settings = self.plan.audit
         counting = Counting(settings.pooled_guesses, settings.pooled_number)
-        return replace(Evidence.ideal(n_models, pairs, counting, self.plan.game.adjacency), privacy=self.privacy)
+        ideal = Evidence.ideal(n_models, pairs, counting, self.plan.game.adjacency)
+        return replace(ideal, privacy=self.privacy, of_directions=self.orthogonal)

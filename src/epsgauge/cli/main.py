@@ -75,7 +75,7 @@ GROUPS = (
     calibrate,
 )
 for command in GROUPS:
-    app.command(cls={probe: WithScript, run: WithOut}.get(command))(command)
+    app.command(cls={init: WithScript, probe: WithScript, run: WithOut}.get(command))(command)
 app.add_typer(reproduce.app, name="reproduce")
 
 

@@ -88,6 +88,7 @@ class Evidence:
     chosen: Which | None = None  # which guesses count, where that has been decided
     chosen_by: Evidence | None = None  # or the evidence that decides it
     foretold: Foretold | None = None  # of a game that goes on until a violation
+    of_directions: bool = False  # whether pairs are gradient canaries, each in a direction of its own
     dependent: str | None = None  # why outputs of a mechanism are hardly independent of each other
 
     @classmethod
@@ -191,8 +192,8 @@ class Evidence:
 
     @property
     def orthogonal(self) -> bool:
-        """Whether rows are gradient canaries of one model, each in a direction of its own."""
-        return self.scores.taken_as == "orthogonal"
+        """Whether rows are gradient canaries of one model or several, each in a direction of its own."""
+        return self.of_directions or self.scores.taken_as == "orthogonal"
 
     @property
     def n_bits(self) -> int:

@@ -15,32 +15,42 @@ STYLE = {"refuted": "bold red", "consistent": "green", "not tested": "yellow"}
 
 
 def show(probe: Probe, console: Console, target: str | None = None) -> None:
-    """Print the accounted values, each finding, and the conclusion. `target` is the probed plan or script."""
+    """Print the conclusion, the accounted values, and each finding, what is refuted first.
+
+    `target` is the probed plan or script, as words of a command line.
+    """
+
+    def part(name: str, text: Text) -> None:
+        console.print(layout.hanging(f"{name:<{HEAD}}", text, "dim"))
+
+    style = STYLE["refuted" if probe.refuted else "consistent"]
+    console.print(layout.hanging(f"{'probe':<{HEAD}}", layout.said(probe.sentence, style), "bold"))
+    if probe.refuted:
+        part("next", layout.said(f"{PAGE} explains each code."))
+    elif target is not None:
+        part("next", layout.said(f"See how much an attack shows: epsgauge run {target} --out DIR"))
     p, eps = probe.privacy, probe.accounted_eps
     said = f"rate {short(p.sample_rate)}, noise {short(p.noise_multiplier)}, {p.steps} steps"
     spent = "" if eps is None else f": ε = {short(eps)} at δ = {probe.delta:g} ({probe.adjacency})"
     spent += "" if probe.other_eps is None else f", {short(probe.other_eps)} ({probe.other_adjacency})"
-    console.print(layout.hanging(f"{'accounted':<{HEAD}}", said + spent, "dim"))
+    part("accounted", Text(said + spent))
     for note in probe.notes:
-        console.print(layout.hanging(" " * HEAD, layout.said(note), "dim"))
-    for finding in probe.findings:
+        part("", layout.said(note))
+    console.print()
+    for finding in sorted(probe.findings, key=lambda finding: finding.result != "refuted"):
         text = Text(f"{finding.shown}. ", style=STYLE[finding.result])
         text.append(layout.said(finding.sentence))
         if finding.result == "refuted":
             text.append(layout.said(f" Rests on: {finding.rests_on}", "dim"))
-        console.print(layout.hanging(f"{finding.name:<{HEAD}}", text, "dim"))
+        part(finding.name, text)
         if finding.code:
             for more in (finding.where and f"Seen at: {finding.where}.", probe.repeat(finding, target)):
                 if more:
-                    console.print(layout.hanging(" " * HEAD, layout.said(more, "dim"), "dim"))
+                    part("", layout.said(more, "dim"))
     console.print()
-    style = STYLE["refuted" if probe.refuted else "consistent"]
-    console.print(layout.hanging(f"{'probe':<{HEAD}}", layout.said(probe.sentence, style), "bold"))
-    if probe.refuted:
-        console.print(layout.hanging(" " * HEAD, layout.said(f"{PAGE} explains each code.", "dim"), "dim"))
     chance = "A pipeline that is what the accountant assumes is refuted with a probability of at most 0.0001."
     took = f"{probe.n_trainings} short trainings, {duration(probe.seconds)}. {chance} {UNSEEN}"
-    console.print(layout.hanging(" " * HEAD, Text(took, style="dim"), "dim"))
+    part("", Text(took, style="dim"))
 
 
 class Line:

@@ -146,16 +146,22 @@ class Plan(BaseModel):
 
     @property
     def probes(self) -> bool:
-        """Whether a run begins with a probe. By default one whose trainer is not built in does, if it is long enough
-        for the probe's trainings, which are short, to be a small part of it.
+        """Whether a run begins with a probe. By default that of a script does, and one whose trainer is not built in if
+        it is long enough for the probe's trainings, which are short, to be a small part of it.
         """
-        own = (self.trains_script or self.trainer.use not in BUILT_IN["trainer"]) and self.n_models >= PROBED_FROM
-        return not self.control and (own if self.probe is None else self.probe)
+        own = self.trainer.use not in BUILT_IN["trainer"] and self.n_models >= PROBED_FROM
+        return not self.control and (own or self.trains_script if self.probe is None else self.probe)
 
     @property
     def trains_script(self) -> bool:
         """Whether it runs a script that is not edited for it."""
         return self.trainer.use in SCRIPTS
+
+    @property
+    def orthogonal(self) -> bool:
+        """Whether a model has several gradient canaries, each in a direction of its own, and every update is seen."""
+        several = self.game.pairs_per_model > 1
+        return several and self.adversary.inserts == "gradient" and self.adversary.sees == "updates"
 
     @property
     def powers(self) -> Powers:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,14 @@ from epsgauge.scripts.messages import Order
 from epsgauge.scripts.requests import Look, Scale, Seen
 from epsgauge.scripts.session import Session, Told
 
-# How many models a run of a script has unless it is said.
-MODELS = 300
+# How many models a run of a script has unless it is said, and how many canaries each of them, for which a model of so
+# many times as many parameters has room.
+MODELS, CANARIES, ROOM = 300, 20, 50
 
 
-def script_plan(order: Order, *, folder: Path, n_models: int | None = None, told: Told, **more: Any) -> Plan:
+def script_plan(
+    order: Order, *, folder: Path, n_models: int | None = None, told: Told = lambda name, count: None, **more: Any
+) -> Plan:
     """Look at one training of the script, and write down the plan of a run. Modules are looked for in `folder`."""
     with Session(order, folder) as session:
         seen: Seen = session.ask(Look(), told)
@@ -33,14 +38,12 @@ def script_plan(order: Order, *, folder: Path, n_models: int | None = None, told
     claim: dict[str, Any] = {}
     if order.claimed_eps is not None:
         claim = {"claimed_eps": order.claimed_eps, "claimed_delta": seen.delta, "claimed_adjacency": adjacency}
+    given = {"arguments": list(order.arguments), "module": order.module, "data": order.data}
     trainer: dict[str, Any] = {
         "use": "opacus-script" if seen.private else "script",
         "script": order.target,
-        "arguments": list(order.arguments),
-        "module": order.module,
-        "data": order.data,
-        "timeout": order.timeout,
-        "records": seen.records[0],
+        **{name: value for name, value in given.items() if value},
+        **({} if order.timeout == Order.timeout else {"timeout": order.timeout}),
         "digest": seen.records[1],
         "accounted": {
             "sample_rate": seen.privacy.sample_rate,
@@ -54,7 +57,12 @@ def script_plan(order: Order, *, folder: Path, n_models: int | None = None, told
         n_models=MODELS if n_models is None else n_models,
         data={"use": "script", "records": seen.records[0]},
         trainer={**trainer, **({} if scale is None else {"max_grad_norm": scale})},
-        game={"train_size": seen.records[0], "adjacency": adjacency, "reference_size": 1},
+        game={
+            "train_size": seen.records[0],
+            "pairs_per_model": max(1, min(CANARIES, seen.n_parameters // ROOM, seen.records[0] // 2)),
+            "adjacency": adjacency,
+            "reference_size": 1,
+        },
         adversary={"preset": "white-box"},
         audit={"delta": seen.delta, **claim},
         folder=folder,
@@ -75,6 +83,34 @@ def resumed_plan(order: Order, out: Path, n_models: int | None) -> Plan | None:
         )
     plan = run.plan.changed(folder=Path.cwd(), read_from=order.words)
     return plan if n_models is None else plan.changed(n_models=n_models)
+
+
+def as_file(plan: Plan) -> str:
+    """The plan of a script as a TOML file, for those who want to keep or change it."""
+    tables: dict[str, dict[str, Any]] = {
+        "data": plan.data.identity(),
+        "trainer": plan.trainer.identity(),
+        "game": plan.game.model_dump(
+            include={"train_size", "pairs_per_model", "adjacency", "reference_size"},
+        ),
+        "adversary": {"preset": "white-box"},
+        "audit": plan.audit.model_dump(include={"delta", "claimed_eps", "claimed_delta", "claimed_adjacency"}),
+    }
+    lines = [f"# The training of {shlex.join(plan.read_from)}", *_lines({"name": plan.name, "n_models": plan.n_models})]
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *_lines({key: value for key, value in table.items() if value is not None})]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_toml(value)}" for key, value in table.items()]
+
+
+def _toml(value: Any) -> str:
+    """Texts, numbers and lists are written as in JSON."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(_lines(value))} }}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _name(order: Order) -> str:

@@ -43,8 +43,8 @@ class Look:
     def answer(self, stage: Stage, data: Any, *, private: bool) -> Seen:
         stage.say(Progress("the whole training", 0))
         order, start = stage.order, time.perf_counter()
-        whole = stage.replay(Training(Following()))
-        facts = whole.facts
+        answer = stage.replay(Training(Following()))
+        facts = answer.facts
         seconds = time.perf_counter() - start
         target, target_delta = facts.get("target", (None, None))
         spent, spent_delta = facts.get("spent"), facts.get("delta")
@@ -59,9 +59,10 @@ class Look:
             spent_delta=spent_delta,
             records=Known().answer(stage, data, private=private),
             n_steps=facts["n_steps"],
+            n_parameters=answer.watch["n_parameters"],
             seconds=seconds,
             private=private,
-            changes=(*_changes(stage), *_same_noise(stage, whole)),
+            changes=(*_changes(stage), *_same_noise(stage, answer)),
         )
 
 
@@ -77,6 +78,7 @@ class Seen:
     spent_delta: float | None
     records: tuple[int, str]  # how many, and their digest
     n_steps: int  # that were made
+    n_parameters: int  # that are trained
     seconds: float
     private: bool  # whether it trains with Opacus
     changes: tuple[str, ...]  # what was changed for the script, and what it does, a sentence each

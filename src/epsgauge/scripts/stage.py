@@ -29,7 +29,7 @@ from epsgauge.scripts.messages import Failed, Held, Order
 from epsgauge.scripts.overlay import real_files
 from epsgauge.scripts.preparation import Fits
 from epsgauge.scripts.randomness import Randomness
-from epsgauge.scripts.sandbox import Sandbox, sandbox
+from epsgauge.scripts.sandbox import Sandbox, last_lines, sandbox
 from epsgauge.trainers.protocol import seed_everything
 from epsgauge.trainers.watch import Watch
 
@@ -93,7 +93,7 @@ class Stage:
         try:
             self.command.run()
         except SystemExit as left:
-            error = f"{self.name} ended with {left.code}" if left.code not in (None, 0) else None
+            error = self._exited(left.code) if left.code not in (None, 0) else None
         except EpsgaugeError as wrong:
             self.end(str(wrong))
         except BaseException as wrong:
@@ -101,6 +101,12 @@ class Stage:
             error = f"{self.name} failed with {type(wrong).__name__}: {wrong}".rstrip(".")
             error += "." if place is None else f", {place}."
         self.end(error)
+
+    def _exited(self, code: Any) -> str:
+        """As argparse does it, for options that are ours."""
+        said = last_lines(Path(self.box.overlay.scratch), 1).rstrip(".")
+        before = " Options for epsgauge come before the script." if "unrecognized arguments" in said else ""
+        return f"{self.name} ended with {code}{f': {said}' if said else ''}.{before}"
 
     def end(self, error: str | None) -> NoReturn:
         """The script is at its end."""
@@ -245,9 +251,9 @@ def main() -> None:
     with sandbox(scratch, locked=True) as box:
         words = f"{order.command.text} {' '.join(order.arguments)}"
         stage = Stage(order, session, box, scratch, Randomness(words))
-        seed_everything(0)  # first weights that the script does not seed are the same in every session
         opacus_training.install(stage)
         torch_training.install(stage)
         stage.randomness.install()
         stage.fits.install()
+        seed_everything(0)  # first weights that the script does not seed are the same in every session
         stage.run()

@@ -32,7 +32,6 @@ class Script:
     """Trains on the records of the script, with all that it does. `init --from` and `run` fill in what it shows."""
 
     script: str  # from the plan's folder, or the name of a module
-    records: int  # how many there are
     accounted: Mapping[str, float]  # sample_rate, noise_multiplier and steps
     digest: str = ""  # of the records; empty if they have no content that can be compared
     arguments: Sequence[str] = ()
@@ -49,7 +48,7 @@ class Script:
         """
         steps = int(self.accounted["steps"])
         training = Training(watch, None, seed % 2**63, self.quiet, steps, self.max_grad_norm)
-        watch.restore(_session(self).ask(Train(training)).watch)
+        watch.restore(_session(self, size).ask(Train(training)).watch)
 
     def privacy(self, n: int) -> DPSGD:
         rate, sigma, steps = (self.accounted[name] for name in ("sample_rate", "noise_multiplier", "steps"))
@@ -75,31 +74,32 @@ class OpacusScript(Script):
 _open: dict[tuple[Order, Path | None], Session] = {}  # of this process, one at a time
 
 
-def _session(trainer: Script) -> Session:
+def _session(trainer: Script, records: int) -> Session:
     """The session of this script in the plan's folder; a new one if its process is gone."""
     key = trainer.order, plan_folder()
     if key in _open and not _open[key].is_over:
         return _open[key]
-    _close()
+    close()
     _open[key] = session = Session(*key)
     try:
-        _check_records(trainer, session.ask(Known()))
+        _check_records(trainer, (records, trainer.digest), session.ask(Known()))
     except EpsgaugeError:
-        _close()
+        close()
         raise
     return session
 
 
-def _check_records(trainer: Script, now: tuple[int, str]) -> None:
-    if now != (trainer.records, trainer.digest):
-        had = f"{trainer.records:,} (digest {trainer.digest[:12]})"
+def _check_records(trainer: Script, had: tuple[int, str], now: tuple[int, str]) -> None:
+    if now != had:
+        said = [f"{n:,} records (digest {digest[:12]})" for n, digest in (had, now)]
         raise InvalidInput(
-            f"{trainer.script} must train on the records that the plan was made with, {had}, but trains on "
-            f"{now[0]:,} ({now[1][:12]}). Restore them, or use a new --out."
+            f"{trainer.script} must train on the same records as when its plan was made, {said[0]}, but trains on "
+            f"{said[1]}. Restore them, or use a new --out."
         )
 
 
 @atexit.register
-def _close() -> None:
+def close() -> None:
+    """The session of this process; the next model opens it again."""
     while _open:
         _open.popitem()[1].close()
