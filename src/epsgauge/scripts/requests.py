@@ -138,6 +138,9 @@ class ProbeIt:
             claim = min(seen.claims, default=None)
         left = set(NOT_FOR_SCRIPTS)
         names = named(order.only) if order.only else list(IN_A_HURRY if order.quick else NAMES)
+        tested = [name for name in names if name not in left]
+        if not tested:
+            raise InvalidInput(BY_NUMBER)
         found = probe(
             (OfOpacus if private else Script)(stage, seen.privacy, data),
             data,
@@ -145,7 +148,7 @@ class ProbeIt:
             adjacency=order.adjacency,
             claimed_eps=claim,
             seed=order.seed,
-            only=[name for name in names if name not in left],
+            only=tested,
             quick=order.quick,
             progress=lambda name, count: stage.say(Progress(name, count)),
         )
