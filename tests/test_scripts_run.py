@@ -62,7 +62,7 @@ def test_a_run_without_an_edit(tmp_path, monkeypatch):
         run(plan.changed(n_models=13), out=tmp_path / "r", executor=InProcess())
     close()
     again = run(plan.changed(n_models=13), out=tmp_path / "r", executor=InProcess(), accept_changed_code=True)
-    assert "must train on the same records as when its plan was made, 200 records" in again.failures()[12]
+    assert "must train on the same records as when its plan was made, 200 records" in again.failed[0].error
 
 
 def test_a_large_model_has_several_canaries(tmp_path):
@@ -101,10 +101,10 @@ def test_run_resume_audit_and_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(SMALL, "train.py")
     words = ("run", "train.py", "--epochs", "1", "--out", "r")
-    done = told(*words, "--models", "12")
+    done = told(*words, "--models", "24")
     assert "nothing contradicts what is accounted" in done.stderr
-    assert "12 of 12 models done" in done.stdout
-    assert "16 of 16 models done" in told(*words, "--models", "16").stdout
+    assert "24 of 24 models done" in done.stdout
+    assert "40 of 40 models done" in told(*words, "--models", "40").stdout
     assert "holds what `epsgauge run train.py --epochs 1` trains" in refused(
         "run", "train.py", "--epochs", "2", "--out", "r"
     )
@@ -125,7 +125,7 @@ def test_a_loop_without_opacus_has_less_noise_than_stated(tmp_path):
     wrong = plan_of(tmp_path, 200, noise_multiplier=6.0, sample_rate=20 / 120, adjacency="substitute")
     audit = eg.audit(run(wrong, out=tmp_path / "r", executor=InProcess()))
     assert audit.verdict.kind == "violation"
-    assert audit.verdict.bound.value > audit.verdict.claim.eps
+    assert "if the training is DP-SGD" in repr(audit)
 
 
 @pytest.mark.long

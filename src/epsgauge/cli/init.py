@@ -79,15 +79,15 @@ def init(
 
 def _from_script(order: Order, *, as_json: bool) -> None:
     from epsgauge.reporting.probe import Line
-    from epsgauge.runner.script_plan import as_file, script_plan
+    from epsgauge.runner.script_plan import as_file, name_of, script_plan
 
+    file = Path(f"{name_of(order)}.toml")
+    if file.exists():  # before the training, and not after
+        raise InvalidInput(f"{file} exists, and would be overwritten. Move it away.")
     with Line(console(err=True)) as line:
         plan = script_plan(order, folder=Path.cwd(), told=line)
-    file = Path(f"{plan.name}.toml")
     try:
         create(file, as_file(plan))
-    except FileExistsError:
-        raise InvalidInput(f"{file} exists, and would be overwritten. Move it away.") from None
     except OSError as error:
         raise InvalidInput(f"{file} cannot be written: {error.strerror}.") from None
     if as_json:

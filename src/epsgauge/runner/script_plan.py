@@ -52,7 +52,7 @@ def script_plan(
         },
     }
     return Plan(
-        name=_name(order),
+        name=name_of(order),
         seed=order.seed,
         n_models=MODELS if n_models is None else n_models,
         data={"use": "script", "records": seen.records[0]},
@@ -113,6 +113,7 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _name(order: Order) -> str:
+def name_of(order: Order) -> str:
+    """Of its plan and runs."""
     stem = order.target if order.module else Path(order.target).stem
     return re.sub(r"[^\w.-]+", "-", stem, flags=re.ASCII) or "script"

@@ -11,7 +11,7 @@ from epsgauge.trainers.watch import Watch
 
 
 class Following(Watch):
-    """Counts the steps and the parameters."""
+    """Counts the steps, and the parameters that are trained."""
 
     measures = True
     n_parameters = 0
@@ -20,6 +20,6 @@ class Following(Watch):
     def _see(self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Any) -> list[Any]:
         if not self.n_steps:
             self.first = hashlib.sha256(b"".join(numpy_of(each).tobytes() for each in arrays)).digest()
-        self.n_parameters = sum(math.prod(array.shape) for array in arrays)
+            self.n_parameters = sum(math.prod(each.shape) for each in arrays)
         self.n_steps += 1
         return arrays

@@ -44,8 +44,8 @@ class Look:
     def answer(self, stage: Stage, data: Any, *, private: bool) -> Seen:
         stage.say(Progress("the whole training", 0))
         order, start = stage.order, time.perf_counter()
-        answer = stage.replay(Training(Following()))
-        facts = answer.facts
+        whole = stage.replay(Training(Following()))
+        facts = whole.facts
         seconds = time.perf_counter() - start
         target, target_delta = facts.get("target", (None, None))
         spent, spent_delta = facts.get("spent"), facts.get("delta")
@@ -60,10 +60,10 @@ class Look:
             spent_delta=spent_delta,
             records=Known().answer(stage, data, private=private),
             n_steps=facts["n_steps"],
-            n_parameters=answer.watch["n_parameters"],
+            n_parameters=whole.watch["n_parameters"],
             seconds=seconds,
             private=private,
-            changes=(*_changes(stage), *_same_noise(stage, answer)),
+            changes=(*_changes(stage), *_same_noise(stage, whole)),
         )
 
 

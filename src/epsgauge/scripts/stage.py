@@ -253,7 +253,7 @@ def main() -> None:
         stage = Stage(order, session, box, scratch, Randomness(words))
         opacus_training.install(stage)
         torch_training.install(stage)
+        seed_everything(0)  # first weights that the script does not seed are the same in every session
         stage.randomness.install()
         stage.fits.install()
-        seed_everything(0)  # first weights that the script does not seed are the same in every session
         stage.run()
