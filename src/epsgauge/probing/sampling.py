@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsgauge.probing.copies import Copied, copied
 from epsgauge.probing.copies import length as length_of
@@ -71,7 +72,7 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
 
 def _stays(seen: TakingPart) -> bool:
     """Whether every update after the first one that a record changed is another one, too."""
-    later = np.cumsum(seen.steps, axis=2) - seen.steps > 0
+    later: NDArray[np.bool_] = np.cumsum(seen.steps, axis=2) - seen.steps > 0
     return int(later.sum()) > STAYING and bool(seen.steps[later].all()) and not bool(seen.steps.all())
 
 
