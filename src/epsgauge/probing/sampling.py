@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsgauge.probing.copies import Copied, copied
 from epsgauge.probing.copies import length as length_of
@@ -72,8 +71,9 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
 
 def _stays(seen: TakingPart) -> bool:
     """Whether every update after the first one that a record changed is another one, too."""
-    later: NDArray[np.bool_] = np.cumsum(seen.steps, axis=2) - seen.steps > 0
-    return int(later.sum()) > STAYING and bool(seen.steps[later].all()) and not bool(seen.steps.all())
+    earlier = np.cumsum(seen.steps, axis=2) - seen.steps
+    shows = seen.steps[np.greater(earlier, 0)]
+    return len(shows) > STAYING and bool(shows.all()) and not bool(seen.steps.all())
 
 
 def batches(pipeline: Pipeline, seen: TakingPart, counts: Ints | None, *, own: bool) -> Finding:
