@@ -71,8 +71,7 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
 
 def _stays(seen: TakingPart) -> bool:
     """Whether every update after the first one that a record changed is another one, too."""
-    earlier = np.cumsum(seen.steps, axis=2) - seen.steps
-    shows = seen.steps[np.greater(earlier, 0)]
+    shows = seen.steps[:, :, 1:][np.logical_or.accumulate(seen.steps, axis=2)[:, :, :-1]]
     return len(shows) > STAYING and bool(shows.all()) and not bool(seen.steps.all())
 
 
