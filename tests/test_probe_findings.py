@@ -60,6 +60,14 @@ def test_a_finding_has_its_code_its_place_and_the_line_that_repeats_it(trainer, 
     assert re.sub(r"\s+", "", found.repeat(first)) in re.sub(r"\s+", "", str(found))
 
 
+def test_noise_whose_seed_is_fixed_is_told_from_noise_that_is_used_twice():
+    fixed, twice = (probed(bug(), only=["P102"]).refuted[0] for bug in (bugs.SeedOfModels, bugs.SeedOfSteps))
+    assert (
+        "so its seed is fixed. Take another one each time: in a plan `seed`, as in TrainingArguments" in fixed.sentence
+    )
+    assert "its seed is fixed" not in twice.sentence
+
+
 def test_one_check_needs_no_other():
     found = probed(bugs.Correct(), only=["noise"])
     assert [f.name for f in found.findings] == ["noise"]

@@ -56,7 +56,7 @@ def test_a_right_script(tmp_path, monkeypatch):
     assert (found.privacy.sample_rate, found.privacy.noise_multiplier, found.privacy.steps) == (0.1, 1.0, 20)
     assert found.delta == 1e-5
     assert "train.py trains on 200 records" in found.notes[0]
-    assert found.notes[1].startswith("torch.manual_seed(0), in line 14 of train.py, makes the noise the same")
+    assert found.notes[1].startswith("torch.manual_seed(0), in line 16 of train.py, makes the noise the same")
     assert found.notes[2].startswith("train.py computes ε = 4.22 at δ = 1e-05, for adding or removing a record.")
     assert "Replacing one costs 4.59" in found.notes[2]
     assert told_of[0] == ("the whole training", 0)

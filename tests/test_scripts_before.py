@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from epsgauge.probing.records import records
-from epsgauge.probing.sampling import _used_again, steps_needed
+from epsgauge.probing.sampling import _stays, _used_again, steps_needed
 from epsgauge.scripts.frames import Place
 from epsgauge.scripts.preparation import Fit, Fits, prepared
 from epsgauge.scripts.randomness import Randomness, Seeding
@@ -233,3 +233,12 @@ def test_batches_that_are_used_again(rate):
         assert "took part in the next step" in twice.sentence
         again = found(np.tile(rng.random((3, 6, steps // 2)) < rate, (1, 1, 2)))
         assert steps // 2 > 64 or again.code == "P155"
+
+
+def test_records_that_show_in_all_later_updates():
+    steps = np.zeros((3, 6, 20), dtype=bool)
+    steps[:, :, 5:] = True
+    assert _stays(SimpleNamespace(steps=steps))
+    steps[0, 0, 12] = False
+    assert not _stays(SimpleNamespace(steps=steps))
+    assert not _stays(SimpleNamespace(steps=np.ones_like(steps))), "all of them take part in every step"

@@ -34,7 +34,10 @@ from epsgauge.probing.taking_part import TakingPart, taking_part
 from epsgauge.probing.whole import bypass, left_out, scripted, steps
 from epsgauge.stats.arrays import Floats
 
-UNSEEDED = "Two trainings with one seed differ: some randomness is not seeded. Derive every generator from `seed`."
+UNSEEDED = (
+    "Two trainings with one seed differ: some randomness is not seeded, or seeded by the clock. Derive every generator "
+    "from `seed`; in a script, np.random.default_rng() without a seed will do."
+)
 SHIFTED = "Which random numbers are drawn depends on the record: give noise, batches and layers their own generators."
 COPIES_UNKNOWN = "How many copies of a record are in a batch is not known: see the sampling rate."
 

@@ -19,6 +19,8 @@ VALUES = 10
 ONE, SEVERAL, MANY = 1e-6, 1e-5, 3
 # Means of records vary at least so much, unless each record was standardised by itself.
 VARIES = 1e-3
+# Records that are read, at most.
+MOST = 20_000
 # What follows for a reader.
 SO = "Each record depends on all others, and the accountant covers the training only."
 REMEDY = "Use public numbers, or noisy ones that are accounted for."
@@ -37,7 +39,10 @@ class Prepared:
 def preparation(seen: Prepared | None) -> Finding:
     """`seen` is None if the records cannot be read."""
     if seen is None:
-        return not_tested(NAME, "The records are too many, or differ from one reading to the next.")
+        text = (
+            f"Records must be arrays of one shape, {MOST:,} at most, not augmented. Probe with such a part of the data."
+        )
+        return not_tested(NAME, text)
     rests = f"All {seen.n:,} records as the training gets them, and the transformers of scikit-learn that were fitted."
     if seen.fitted:
         text = f"{seen.fitted} was fitted to the records that the script trains on: {seen.changed}. {SO} {REMEDY}"

@@ -22,6 +22,8 @@ POISSON = "Poisson batches"
 SAME, NEAR = 1e-3, 0.1
 # Steps that are so far apart are compared, and how often a batch may be used again: always, or in half of the cases.
 LAGS, AGAIN = 64, (0.98, 0.5)
+# Updates after a record's first one, from which on it is seen whether it shows in all of them.
+STAYING = 20
 # Places in which a record is replaced, until one is in a batch, where none is known to be.
 PLACES = 3
 
@@ -49,6 +51,11 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
         text += f" steps; {100 * q:.3g} % is accounted."
         more: dict[str, Any] = {"measured": bounds[best], "allowed": q}
         which = [best - 1] if best else range(targets)
+        if _stays(seen):
+            stays = (
+                "A record changes all updates after the first batch that it is in: something without noise carries it "
+            )
+            return refuted("P150", f"{stays}on, such as a second optimizer. R{text}", rests, exact=False, **more)
         if _least(int(direct[which].sum()), n, chance) <= q:
             few, far = seen.idle(which)
             idle = f"A record moves updates of batches that it is not in, by {few:.2g} to {far:.2g} clipping norms."
@@ -60,6 +67,12 @@ def sampling_rate(pipeline: Pipeline, seen: TakingPart) -> Finding:
     hits, n = tests[0]
     text = f"Replacing a record changed {hits} of {n} updates; {100 * q:.3g} % is accounted."
     return consistent(name, text, rests, exact=False)
+
+
+def _stays(seen: TakingPart) -> bool:
+    """Whether every update after the first one that a record changed is another one, too."""
+    shows = seen.steps[:, :, 1:][np.logical_or.accumulate(seen.steps, axis=2)[:, :, :-1]]
+    return len(shows) > STAYING and bool(shows.all()) and not bool(seen.steps.all())
 
 
 def batches(pipeline: Pipeline, seen: TakingPart, counts: Ints | None, *, own: bool) -> Finding:

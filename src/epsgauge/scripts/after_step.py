@@ -14,8 +14,8 @@ from epsgauge.trainers.watching import rounding
 
 # Steps of a training by which it is seen, and the share of weights that noise changes at least.
 LOOKED, CHANGED = 4, 0.5
-# Changes that are multiples of the weights, or of one another, are no noise.
-STRAIGHT = 0.9
+# Changes that are nearly along the weights, or along one another, are no noise; those that repeat may be.
+STRAIGHT, REPEATED = 0.9, 0.9999
 
 
 class Moves:
@@ -36,7 +36,7 @@ class Moves:
         if len(now) == len(self._after):
             change = now - self._after
             noise = (change != 0).mean() > CHANGED and _cosine(change, self._after) < STRAIGHT
-            if noise and len(self._last) and _cosine(change, self._last) < STRAIGHT:
+            if noise and len(self._last) and not STRAIGHT <= _cosine(change, self._last) <= REPEATED:
                 self._tell()
             self._last = change if noise else np.empty(0)
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsgauge.probing.preparation import Prepared, standardised
+from epsgauge.probing.preparation import MOST, Prepared, standardised
 from epsgauge.scripts.frames import Place, calling
 from epsgauge.trainers.after_import import AfterImport
 from epsgauge.trainers.protocol import seed_everything
 
-# Records that are read, at most, and how often an output is compared.
-MOST, TRIED = 20_000, 12
+# Records that are replaced, at most.
+TRIED = 12
 # Fitted rows that are the script's records, at least this share of these.
 SHARE = 0.5
 # Numbers are compared to this many parts of their column's spread.
@@ -115,7 +115,7 @@ def _parts(data: Any) -> list[NDArray[Any]] | None:
         rows = [_numbers(data[i]) for i in range(len(data))]
         return [np.stack(column) for column in zip(*rows, strict=True)]
     except (TypeError, ValueError):
-        return []
+        return None
 
 
 def _numbers(record: Any) -> list[NDArray[Any]]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # A script computes constants from the number of records before its training begins, which is not done again.
 NOT_FOR_SCRIPTS = ("left out", "empty batches")
 LEAST = "Its accountant counts several noise multipliers or rates: the smallest noise and the largest rate are tested."
+BY_NUMBER = "Not tested of a script: left out, empty batches. Write a plan whose trainer takes `size` to test them."
 # Records of a script by which its data are known again.
 KNOWN_BY = 1000
 
@@ -137,7 +138,11 @@ class ProbeIt:
         claim = order.claimed_eps
         if claim is None and order.adjacency == "add-remove":
             claim = min(seen.claims, default=None)
+        left = set(NOT_FOR_SCRIPTS)
         names = named(order.only) if order.only else list(IN_A_HURRY if order.quick else NAMES)
+        tested = [name for name in names if name not in left]
+        if not tested:
+            raise InvalidInput(BY_NUMBER)
         found = probe(
             (OfOpacus if private else Script)(stage, seen.privacy, data),
             data,
@@ -145,12 +150,12 @@ class ProbeIt:
             adjacency=order.adjacency,
             claimed_eps=claim,
             seed=order.seed,
-            only=[name for name in names if name not in NOT_FOR_SCRIPTS],
+            only=tested,
             quick=order.quick,
             progress=lambda name, count: stage.say(Progress(name, count)),
         )
         replacing = {found.adjacency: found.accounted_eps, found.other_adjacency: found.other_eps}.get("substitute")
-        notes = [*seen.notes, *filter(None, [seen.said(replacing)])]
+        notes = [*seen.notes, *filter(None, [seen.said(replacing)]), *([BY_NUMBER] if left & set(names) else [])]
         return replace(found, notes=tuple(notes), seconds=time.perf_counter() - start)
 
 
