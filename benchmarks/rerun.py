@@ -58,7 +58,15 @@ def measured() -> Measured:
         "engine": "opacus",
     }
     game = {"train_size": 500, "reference_size": 100, "control_models": 0}
-    plan = eg.Plan(name="spread", n_models=40, data="digits", trainer=trainer, game=game, probe=False)
+    plan = eg.Plan(
+        name="spread",
+        n_models=40,
+        data="digits",
+        trainer=trainer,
+        game=game,
+        adversary={"preset": "black-box"},
+        probe=False,
+    )
     watch = Seen()
     with TemporaryDirectory() as folder, TemporaryDirectory() as logs, DaskCluster(logs, 2) as cluster:
         watch.begun = time.perf_counter()

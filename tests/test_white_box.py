@@ -609,8 +609,7 @@ def test_a_channel_of_the_watch_is_not_the_trainers(tmp_path):
 
 
 def test_a_run_without_a_watch_says_how_to_have_one(tmp_path):
-    a_plan = eg.Plan(name="a", n_models=4, data="digits", trainer=Loop(), game={"train_size": N, "reference_size": 15})
-    run = played(a_plan, tmp_path / "a")
+    run = played(plan({}, trainer=Loop(), n_models=4, audit={"attack": "loss"}), tmp_path / "a")
     assert set(run.signals().channels) == {"loss", "reference"}  # it was given none
     with pytest.raises(InvalidInput, match=re.escape('Set adversary.sees = "updates", and run with a new --out.')):
         eg.audit(run, attack="updates")

@@ -61,7 +61,8 @@ def test_plans_of_unseen_bugs_leave_everything_to_the_defaults():
             plan = eg.Plan.read(folder / kind / "plan.toml")
             assert plan.game.auto
             assert plan.probes
-            assert (plan.audit.attack, plan.n_models) == ("rehearsed", 1000)
+            assert plan.adversary.is_open
+            assert (plan.audit.attack, plan.n_models) == (None, 1000)
 
 
 def test_a_run_of_an_unseen_bug_fails_the_gate_and_its_twin_does_not():

@@ -3,8 +3,8 @@
     python -m zoo [--only "no noise" …] [--models 1000]
     python -m zoo --probe [--seeds 20]
 
-A pipeline meets the probe, then the audit of a plan that names neither a challenge nor an attack, and, until one
-refutes its claim, adversaries who see more. With --probe it meets the probe alone; twins with so many seeds. Loops of
+A pipeline meets the probe, then the audit of a plan whose adversary is the black box, and, until one refutes its
+claim, adversaries who see more. With --probe it meets the probe alone; twins with so many seeds. Loops of
 strangers meet no adversary unless they are named.
 Exits with 1 if the probe misses a bug, other than those that are known, or refutes a twin.
 """
@@ -30,7 +30,7 @@ from zoo.cases import CASES, DELTA, KNOWN_MISSES, STRANGER
 
 # What is added to a plan, from the weakest adversary to the strongest
 ADVERSARIES: dict[str, dict[str, Any]] = {
-    "black box": {},
+    "black box": {"adversary": {"preset": "black-box"}},
     "white box, records": {"adversary": {"sees": "updates"}},
     "white box, gradients": {"adversary": {"preset": "white-box"}},
     "iterates": {"trainer": {"path": True}, "audit": {"attack": "trajectory"}},
@@ -71,7 +71,7 @@ def audited(name: str, adversary: str, n_models: int) -> tuple[eg.Audit, str, fl
         data=case.data,
         trainer={"use": case.use, **changes.get("trainer", {})},
         game={"train_size": case.train_size, "adjacency": case.adjacency},
-        adversary=changes.get("adversary", {}),
+        adversary=changes.get("adversary", {"preset": "black-box"}),
         audit={**changes.get("audit", {}), **claim},
         folder=Path(__file__).parent.parent,
     )

@@ -1,4 +1,4 @@
-"""What a default run and its audit say of each: a plan that names neither challenge nor attack, 1,000 models.
+"""What a run of the black box and its audit say of each: the best of its canaries, 1,000 models.
 
     python -m zoo.unseen [--only 01 13 …] [--out build/unseen]
 
@@ -14,13 +14,14 @@ from pathlib import Path
 
 import epsgauge as eg
 from epsgauge.auditing.gate import gate
+from epsgauge.games.adversary import BLACK_BOX
 
 HERE = Path(__file__).parent
 KINDS = ("bug", "twin")
 
 
 def audited(plan: Path, out: Path) -> eg.Audit:
-    return eg.audit(eg.run(eg.Plan.read(plan), out=out))
+    return eg.audit(eg.run(eg.Plan.read(plan).facing(BLACK_BOX), out=out))
 
 
 def row(name: str, kind: str, audit: eg.Audit) -> str:

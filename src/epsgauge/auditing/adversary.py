@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from epsgauge.attacks.attack import Attack
+from epsgauge.games.adversary import GRADIENT
 from epsgauge.games.powers import Powers
 from epsgauge.games.signals import Signals
 from epsgauge.runner.view import Run
@@ -36,14 +35,27 @@ def adversary(judged: Judged, attack: Attack | None, signals: Signals | None, ru
     if attack is None or signals is None or run is None:
         return Adversary(None, _rule(judged, None), "what it sees of a model is not known")
     percentile = attack.percentile_of(judged.threshold, signals)
-    rule, access, canary = _rule(judged, percentile), attack.sees(signals), _canary(run.canary)
-    return Adversary(attack.name, rule, access, percentile, canary, run.plan.powers)
+    rule, access, canary = _rule(judged, percentile), attack.sees(signals), _canary(run)
+    return Adversary(attack.name, rule, access, percentile, canary, run.powers)
 
 
-def _canary(taken: Mapping[str, Any] | None) -> str | None:
+def _canary(run: Run) -> str | None:
+    taken = run.canary
     if taken is None:
         return None
-    return f"canary {taken['name']} ({taken['meaning']}), the best of {len(taken['tried'])} that were tried"
+    canary, tried = f"canary {taken['name']} ({taken['meaning']})", len(taken["tried"])
+    if run.plan.adversary.inserts != "auto":
+        return f"{canary}, the best of {tried} that were tried"
+    best: dict[str, float] = taken["best"]
+    others = [name for name in best if (name == GRADIENT) != (taken["name"] == GRADIENT)]
+    how = f"{tried - 1} records and a gradient were tried on {taken['held_out']} held-out models, and"
+    if not others:
+        other = "a record" if taken["name"] == GRADIENT else "the gradient"
+        return f"{canary}: {how} no model of {other} could be trained"
+    record, gradient = (best[name] for name in sorted((taken["name"], others[0]), key=lambda name: name == GRADIENT))
+    who = "no record" if taken["name"] == GRADIENT else "this record"
+    apart = f"at least {record:.2f} standard deviations apart, against at most {gradient:.2f}"
+    return f"{canary}: {how} {who} was surely distinguished better than the gradient ({apart})"
 
 
 def _rule(judged: Judged, percentile: float | None) -> str:

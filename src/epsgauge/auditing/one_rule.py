@@ -33,7 +33,7 @@ def check_one_rule(runs: Sequence[Run], used: Sequence[Setup]) -> None:
     shared: list[tuple[str, list[Any], str]] = [
         ("attack", [s.settings.attack for s in used], attack),
         ("sees", [run.plan.game.sees for run in runs], each),
-        ("adversary", [str(run.plan.adversary) for run in runs], each),
+        ("adversary", [str(run.adversary) for run in runs], each),
         ("challenge", [run.plan.game.challenge for run in runs], each),
         ("pool_size", [run.plan.game.pool_size for run in runs], "Set one for every m of a comparison."),
     ]

@@ -27,6 +27,7 @@ def check(
 ) -> None:
     """Say what a plan would train and what the result could show. Without --try, nothing is loaded or trained."""
     from epsgauge.auditing.forecast import forecast
+    from epsgauge.games.adversary import BLACK_BOX, FOUND
     from epsgauge.reporting.check import show, to_json
     from epsgauge.runner.plan import Plan
 
@@ -36,11 +37,13 @@ def check(
         from epsgauge.runner.trial import try_out
 
         trial = try_out(plan)
+        plan = plan.facing(trial.adversary)
     before = None
     if run is not None:
         from epsgauge.runner.view import Run
 
         before = Run.open(run)
+        plan = plan.facing(before.plan.adversary if before.plan.adversary in FOUND else BLACK_BOX)
     seen = forecast(plan, trial, before)
     if as_json:
         print_json(to_json(seen, trial))

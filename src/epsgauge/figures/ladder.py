@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from epsgauge.auditing.audit import Audit
     from epsgauge.auditing.compare import Compared, Comparison
     from epsgauge.auditing.verdict import Ruling
-    from epsgauge.runner.plan import Plan
+    from epsgauge.runner.view import Run
 
 ROW = 43.0  # the height of a row of text and a bar
 Pipelines = Mapping[str, Mapping[str, "Audit"]]  # the audits of each pipeline, by what their adversary is called
@@ -73,9 +73,9 @@ def pipelines_of(found: Comparison) -> Pipelines:
         groups.setdefault(_training(run.audit), []).append(run)
     out: dict[str, Mapping[str, Audit]] = {}
     for runs in groups.values():
-        plan = _plan(runs[0].audit)
+        plan = _run(runs[0].audit).plan
         title = f"{plain(plan.trainer.use)} on {plain(plan.data.use)}"
-        names = [_plan(run.audit).powers.preset for run in runs]
+        names = [_run(run.audit).powers.preset for run in runs]
         own = len(set(names)) < len(names)  # two of one kind go by the names of their plans
         shown = {run.label if own else name: run.audit for run, name in zip(runs, names, strict=True)}
         out[title if title not in out else f"{title}, {runs[0].label}"] = shown
@@ -83,14 +83,14 @@ def pipelines_of(found: Comparison) -> Pipelines:
 
 
 def _training(audit: Audit) -> str:
-    plan = _plan(audit)
+    plan = _run(audit).plan
     return repr((plan.data.identity(), plan.trainer.identity(), plan.game.train_size, plan.control))
 
 
-def _plan(audit: Audit) -> Plan:
+def _run(audit: Audit) -> Run:
     if audit.run is None:
         raise ValueError("a comparison is one of runs")
-    return audit.run.plan
+    return audit.run
 
 
 # Drawing

@@ -11,6 +11,7 @@ from epsgauge.games.settings import GameSettings
 from epsgauge.trainers.watch import CHANNELS
 
 Preset = Literal[
+    "auto",
     "api",
     "static-poisoning",
     "black-box",
@@ -23,6 +24,7 @@ Preset = Literal[
 # with two steps more. "black-box" knows the first weights beside what "static-poisoning" knows (Annamalai and De
 # Cristofaro 2024), and "hidden-state" sees the last model alone (Cebere et al. 2024).
 PRESETS: dict[Preset, dict[str, str]] = {
+    "auto": {"sees": "auto", "inserts": "auto"},
     "api": {"sees": "losses", "inserts": "record"},
     "static-poisoning": {"sees": "losses", "inserts": "record", "start": "secret"},
     "black-box": {"sees": "losses", "inserts": "record"},
@@ -31,6 +33,7 @@ PRESETS: dict[Preset, dict[str, str]] = {
     "adaptive-poisoning": {"sees": "updates", "inserts": "adaptive"},
     "white-box": {"sees": "updates", "inserts": "gradient"},
 }
+GRADIENT = "gradient"  # the name of the canary that is one
 POISONING = ("static-poisoning", "intermediate-models", "adaptive-poisoning")  # with records of the adversary's own
 
 
@@ -44,21 +47,38 @@ class AdversarySettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     preset: Preset | None = Field(default=None, exclude=True, repr=False)
-    sees: Literal["losses", "model", "updates"] = "losses"  # model: the last one alone; updates: those of every step
-    # adaptive: records that are chosen anew at each step; gradient: ±C in a coordinate of its own, of no record
-    inserts: Literal["record", "adaptive", "gradient"] = "record"
+    # model: the last one alone; updates: those of every step; auto: updates if the trainer shows those of DP-SGD
+    sees: Literal["auto", "losses", "model", "updates"] = "losses"
+    # adaptive: records that are chosen anew at each step; gradient: ±C in a coordinate of its own, of no record;
+    # auto: a record or a gradient, whichever the attack distinguishes better on held-out models
+    inserts: Literal["auto", "record", "adaptive", "gradient"] = "record"
 
     # the first weights of torch models; None: known where canaries = "auto"
     start: Literal["known", "secret"] | None = None
 
     @property
-    def is_default(self) -> bool:
+    def is_black_box(self) -> bool:
         return self.model_dump() == AdversarySettings().model_dump()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the trainer decides what it sees."""
+        return self.sees == "auto"
 
     @property
     def watches(self) -> bool:
         """Whether the trainer is given a watch."""
-        return self.sees != "losses"
+        return self.sees in ("model", "updates")
+
+    @property
+    def inserts_gradients(self) -> bool:
+        """Whether it may insert a gradient of its own."""
+        return self.inserts in ("gradient", "auto")
+
+    def taking(self, canary: str) -> AdversarySettings:
+        """With the canary that was taken of records and a gradient."""
+        inserts = "gradient" if canary == GRADIENT else "record"
+        return self if self.inserts != "auto" else self.model_copy(update={"inserts": inserts})
 
     def check_game(self, game: GameSettings) -> str | None:
         """What is wrong with a game for this adversary, as a sentence."""
@@ -68,6 +88,17 @@ class AdversarySettings(BaseModel):
             return (
                 'adversary.preset = "api" draws records at random, so challenge must be "average", but got '
                 f'"{game.challenge}". Remove it, or use preset = "static-poisoning" or "black-box".'
+            )
+        if "auto" in (self.sees, self.inserts) and not game.auto:
+            which = "pairs_per_model" if game.pairs_per_model != 1 else "challenge"
+            return (
+                f'adversary.inserts = "auto" tries records and a gradient, so canaries must be "auto", but got '
+                f"game.{which} = {getattr(game, which)!r}. Remove it, or name another adversary."
+            )
+        if "auto" in (self.sees, self.inserts) and game.adjacency == "label-only":
+            return (
+                'adversary.inserts = "auto" tries a gradient, which belongs to no label, so game.adjacency must be '
+                '"substitute" or "add-remove", but got "label-only". Use adversary.inserts = "record".'
             )
         if (self.preset in POISONING or self.inserts == "adaptive") and game.challenge != "explicit":
             who = f'preset = "{self.preset}"' if self.preset in POISONING else 'inserts = "adaptive"'
@@ -121,6 +152,10 @@ class AdversarySettings(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> AdversarySettings:
+        if self.sees == "auto" and self.inserts != "auto":
+            raise ValueError('sees = "auto" goes with inserts = "auto"')
+        if self.inserts == "auto" and self.sees not in ("auto", "updates"):
+            raise ValueError('inserts = "auto" needs sees = "updates" or "auto"')
         if self.inserts == "gradient" and self.sees == "losses":
             raise ValueError('inserts = "gradient" needs sees = "model" or "updates": a gradient has no loss')
         if self.inserts == "adaptive" and self.sees != "updates":
@@ -128,3 +163,12 @@ class AdversarySettings(BaseModel):
         if self.inserts == "record" and self.sees == "model":
             raise ValueError('sees = "model" goes with inserts = "gradient": use sees = "updates" for records')
         return self
+
+
+# Of a plan that names none, and what it may get: losses alone; updates with the better of records and a gradient; or
+# updates with a gradient, where the trainer cannot give gradients of records.
+AUTO = AdversarySettings(sees="auto", inserts="auto")
+BLACK_BOX = AdversarySettings()
+BEST = AdversarySettings(sees="updates", inserts="auto")
+GRADIENTS = AdversarySettings(sees="updates", inserts="gradient")
+FOUND = (BLACK_BOX, BEST, GRADIENTS)

@@ -12,6 +12,7 @@ from epsgauge.games.adversary import PRESETS, AdversarySettings, Preset
 from epsgauge.games.settings import GameSettings
 
 _SEES = {
+    "auto": "sees the noisy update of every step if the trainer shows it, or queries the last model for losses",
     "losses": "queries the last model for losses",
     "model": "sees the first and the last model",
     "updates": "sees the noisy update of every step, and so every intermediate model",
@@ -22,6 +23,8 @@ _INSERTS = {
     "explicit": "makes {} of its own before training, {}",
     "adaptive": "chooses records of its own anew at each step",
     "gradient": "adds a gradient of its own, which need not be that of any record",
+    "auto": "makes {} of its own before training, {}, or adds a gradient of its own, whichever held-out models show to "
+    "be better",
 }
 _EVERY = "Every claim of {} covers this."
 _IF = "A claim covers this if it holds for {}, as those of DP-SGD's accountants do."
@@ -64,12 +67,14 @@ def _nearest(adversary: AdversarySettings, game: GameSettings, start: str) -> Pr
     if adversary.sees == "losses":
         known: Preset = "black-box" if start == "known" else "static-poisoning"
         return known if game.challenge == "explicit" else "api"
+    if adversary.inserts == "auto":
+        return "auto"
     keys = {"sees": adversary.sees, "inserts": adversary.inserts}
     return next(name for name, of in PRESETS.items() if keys.items() <= of.items())
 
 
 def _covered(adversary: AdversarySettings, game: GameSettings) -> str:
-    if adversary.inserts == "gradient":
+    if adversary.inserts_gradients:
         return _IF.format("every gradient of the clipping norm")
     if adversary.inserts == "adaptive":
         return _IF.format("records that are chosen while training goes on")

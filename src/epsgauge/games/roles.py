@@ -25,14 +25,21 @@ class Roles:
     base: Ints
     pool: Ints  # points that pairs are drawn from; empty where the pairs are explicit
     canaries: Ints  # [k, 2] explicit pairs, z0 and z1; z0 is −1 in an add-remove game; empty elsewhere
-    # [m] coordinates of gradient canaries, which stand in place of points; empty elsewhere
+    # [m] coordinates of gradient canaries, which stand in place of points, or are tried beside them; empty elsewhere
     directions: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     # [k, 2] pairs of records among which the adversary chooses at each step, in place of canaries; empty elsewhere
     choices: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
+    @property
+    def n_tried(self) -> int:
+        """How many canaries a rehearsal tries: explicit pairs, and after them a gradient if it has a coordinate."""
+        return len(self.canaries) + bool(len(self.directions))
+
     def taking(self, canary: int) -> Roles:
-        """With one pair of the explicit ones."""
-        return replace(self, canaries=self.canaries[[canary]])
+        """With one of the canaries that are tried."""
+        if canary == len(self.canaries) < self.n_tried:
+            return replace(self, canaries=self.canaries[:0])
+        return replace(self, canaries=self.canaries[[canary]], directions=self.directions[:0])
 
     def to_arrays(self) -> dict[str, NDArray[np.int64]]:
         return {name: getattr(self, name) for name in _ARRAYS if name not in _LATER or len(getattr(self, name))}

@@ -15,6 +15,7 @@ class Branch(IntEnum):
     ranking = 2  # models that find the worst-case points
     rehearsal = 3  # models on which canaries are tried or an attack learns, and those without noise
     survey = 4  # the model that shows which coordinates the base hardly uses
+    look = 5  # the training that ends at its first step, to see what the trainer shows
 
 
 class Stream(IntEnum):

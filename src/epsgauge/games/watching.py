@@ -25,16 +25,16 @@ def watcher(
     """Makes the watch of a model. `privacy` is that of the trainer with its noise, also in a control."""
 
     def watch(drawn: Draw) -> Watch:
-        if adversary.sees == "losses":
+        if adversary.sees not in ("model", "updates"):
             raise ValueError("an adversary who sees losses has no watch")
-        if adversary.inserts == "record":
+        if not len(roles.directions) and not len(roles.choices):
             asked = drawn.pairs[:, ::-1].T.ravel()  # all z1, then all z0
             records = points.take(asked[asked >= 0])
             return RecordCanaries(records=records, pairs=len(drawn.bits), adjacency=game.adjacency, privacy=privacy)
         if not isinstance(privacy, DPSGD):
             raise ValueError("what a watch inserts needs a sampling rate")
         own = child(seed, Branch.audited, Stream.watch, drawn.index)
-        if adversary.inserts == "adaptive":
+        if len(roles.choices):
             asked = roles.choices[:, ::-1].T.ravel()
             return AdaptiveRecords(
                 records=points.take(asked[asked >= 0]),

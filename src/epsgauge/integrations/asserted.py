@@ -60,7 +60,7 @@ class Asserted(Protocol):
 
 @dataclass(frozen=True)
 class OfTrainer:
-    """On these records; a game of the default adversary: the best of several canaries, and the last model's losses."""
+    """On these records; a game of the default adversary."""
 
     trainer: Trainer | Observer
     data: Any

@@ -27,7 +27,7 @@ def show(seen: Forecast, trial: Trial | None, console: Console) -> None:
         "data": f"{_part(plan.data.use, plan.data.settings)}; {plan.game.train_size} points per model, "
         f"{plan.game.reference_size} for reference",
         "game": f"{plan.game.experiment}: {_pairs(plan)}, base {plan.game.base}, adjacency {plan.game.adjacency}",
-        "adversary": f"{plan.powers.preset}: {plan.powers}",
+        "adversary": f"{'decided when it runs: ' * plan.adversary.is_open}{plan.powers.preset}: {plan.powers}",
         "guesses": f"N = {seen.n_guesses} of {seen.n_judged} models, m = {plan.game.pairs_per_model}"
         + (f"; the first {seen.n_fit} models choose the rule" if seen.n_fit else "")
         + (f"; the first {plan.n_fit_pairs} pairs of each choose the rule" if plan.n_fit_pairs else ""),
@@ -80,6 +80,7 @@ def _can_show(seen: Forecast) -> str:
 def to_json(seen: Forecast, trial: Trial | None) -> dict[str, Any]:
     out = {name: value for name, value in asdict(seen).items() if name != "plan"}
     tried = None if trial is None else {**asdict(trial), "privacy": privacy_json(trial.privacy)}
+    (tried or {}).pop("adversary", None)  # the plan has it
     return {"plan": seen.plan.tables(), **out, "tried": tried}
 
 
@@ -89,7 +90,8 @@ def _pairs(plan: Plan) -> str:
     if plan.adversary.inserts == "adaptive":
         return "records that the adversary chooses at each step"
     if plan.game.auto:
-        return "the best of the canaries that can be made from the data"
+        gradient = ", or a gradient" if plan.adversary.inserts == "auto" else ""
+        return f"the best of the canaries that can be made from the data{gradient}"
     if plan.game.canaries is not None:
         return f"canaries {plan.game.canaries}, {plan.game.pairs_are}"
     return f"{plan.game.challenge} pairs, {plan.game.pairs_are}"

@@ -9,6 +9,7 @@ from typing import Any
 from epsgauge.data.canaries.table import AUTO, CANARIES, WRONG_LABELS
 from epsgauge.errors import InvalidInput
 from epsgauge.references import is_reference, load, nearest, users_code
+from epsgauge.trainers.protocol import names
 
 BUILT_IN: dict[str, dict[str, str]] = {
     "data": {
@@ -44,6 +45,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
 }
 SCRIPTS = ("script", "opacus-script")  # trainers that run one
+SHOWING = ("dpsgd",)  # trainers whose every noisy update can be seen
 # Programs run as `python script.py` and notebooks: their classes cannot be found by another process.
 UNNAMED_MODULES = ("__main__", "__mp_main__")
 
@@ -56,6 +58,7 @@ class Part:
     use: str
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     target: Any = None
+    blind: bool = dataclasses.field(default=False, compare=False)  # a trainer that was given, and takes no watch
 
     def __post_init__(self) -> None:
         known = BUILT_IN[self.kind]
@@ -68,6 +71,13 @@ class Part:
     @property
     def built_in(self) -> bool:
         return self.target is None and self.use in BUILT_IN[self.kind]
+
+    @property
+    def shows_updates(self) -> bool | None:
+        """Whether a trainer shows the updates of DP-SGD; None if only its code says."""
+        if self.built_in:
+            return self.use in SHOWING and self.settings.get("noise_multiplier") != 0
+        return False if self.blind else None
 
     @property
     def resumable(self) -> bool:
@@ -133,6 +143,7 @@ def part_of(kind: str, value: Any) -> Part:
     owner = value if inspect.isfunction(value) or inspect.isclass(value) else type(value)
     name = f"{owner.__module__}:{owner.__qualname__}"
     can_be_found = owner.__module__ not in UNNAMED_MODULES and "<locals>" not in owner.__qualname__
+    blind = kind == "trainer" and not names(value, "watch")
     settings: dict[str, Any] = {}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         given = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
@@ -143,5 +154,5 @@ def part_of(kind: str, value: Any) -> Part:
     if can_be_found and all(
         isinstance(v, (str, int, float, bool, list, tuple, dict, type(None))) for v in settings.values()
     ):
-        return Part(kind, name, settings)
-    return Part(kind, name, {k: repr(v) for k, v in settings.items()}, value)
+        return Part(kind, name, settings, blind=blind)
+    return Part(kind, name, {k: repr(v) for k, v in settings.items()}, value, blind)

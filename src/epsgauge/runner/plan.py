@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from epsgauge.adjacency import check_implied
 from epsgauge.attacks.table import ATTACKS
 from epsgauge.errors import InvalidInput
-from epsgauge.games.adversary import PRESETS, AdversarySettings
+from epsgauge.games.adversary import AUTO, BEST, BLACK_BOX, PRESETS, AdversarySettings
 from epsgauge.games.powers import Powers, powers
 from epsgauge.games.rehearsal import STRIDE
 from epsgauge.games.settings import GameSettings
@@ -59,7 +59,7 @@ class Plan(BaseModel):
     data: Part
     trainer: Part
     game: GameSettings
-    adversary: AdversarySettings = AdversarySettings()
+    adversary: AdversarySettings = AUTO
     audit: AuditSettings = AuditSettings()
     execution: ExecutionSettings = ExecutionSettings()
     folder: Path | None = Field(default=None, exclude=True)  # where modules of the plan are looked for
@@ -89,7 +89,10 @@ class Plan(BaseModel):
             super().__init__(**_with_challenge(values))
         except ValidationError as error:
             raise InvalidInput(sentence_of(error, _keys)) from None
-        if self.audit.attack is None:
+        shows = self.trainer.shows_updates if self._leaves_open else False
+        if self.adversary.is_open and shows is not None:
+            object.__setattr__(self, "adversary", BEST if shows else BLACK_BOX)
+        if self.audit.attack is None and not self.adversary.is_open:
             object.__setattr__(self, "audit", self.audit.model_copy(update={"attack": self.fitting_attack}))
         if self.n_fit >= self.n_models:
             raise InvalidInput(
@@ -133,6 +136,13 @@ class Plan(BaseModel):
             Part("canaries", self.game.canaries)  # a name that is not known is said now
 
     @property
+    def _leaves_open(self) -> bool:
+        """Whether nothing but the trainer decides who attacks: no key asks for another game, or an attack on losses."""
+        by_losses = (self.audit.attack, self.audit.percentile, self.audit.threshold)
+        usual = self.game.auto and self.game.adjacency != "label-only" and not self.game.population
+        return usual and all(named is None for named in by_losses)
+
+    @property
     def fitting_attack(self) -> str:
         """The attack of a plan that names none."""
         if self.adversary.watches:
@@ -171,7 +181,7 @@ class Plan(BaseModel):
     @property
     def tries_canaries(self) -> bool:
         """Whether a rehearsal finds the best canary; who chooses anew at each step needs none."""
-        return self.game.auto and self.adversary.inserts == "record"
+        return self.game.auto and self.adversary.inserts in ("record", "auto")
 
     @property
     def needs_losses(self) -> bool:
@@ -248,14 +258,15 @@ class Plan(BaseModel):
     def tables(self) -> dict[str, Any]:
         """As plain tables, which `Plan.from_tables` reads back; parts made of the user's objects become their names."""
         # as in plans of earlier versions
-        unset = {"adversary": self.adversary.is_default, "probe": self.probe is None, "tags": not self.tags}
+        unset = {"adversary": self.adversary.is_black_box, "probe": self.probe is None, "tags": not self.tags}
         default = {name for name, is_default in unset.items() if is_default}
         out = self.model_dump(mode="json", exclude={"data", "trainer", *default})
         return {**out, "data": self.data.identity(), "trainer": self.trainer.identity()}
 
     @classmethod
     def from_tables(cls, tables: dict[str, Any], folder: Path | None = None) -> Plan:
-        return cls(**{k: v for k, v in tables.items() if v is not None}, folder=folder)
+        """What `tables` gave: one without an adversary has the black box."""
+        return cls(**{"adversary": {}, **{k: v for k, v in tables.items() if v is not None}}, folder=folder)
 
     def fingerprinted(self) -> dict[str, Any]:
         """What the signals depend on; `[audit]`, `[execution]`, the name and n_models are outside it."""
@@ -272,6 +283,11 @@ class Plan(BaseModel):
         """The same plan with other values for some keys."""
         old = {name: getattr(self, name) for name in type(self).model_fields}
         return Plan(**{**old, **values})
+
+    def facing(self, adversary: AdversarySettings) -> Plan:
+        """An open plan with the adversary that was found for it."""
+        game = self.game.model_dump(exclude={"challenge", "canaries"})
+        return self.changed(adversary=adversary, game=game) if self.adversary.is_open else self
 
 
 def _with_challenge(values: dict[str, Any]) -> dict[str, Any]:

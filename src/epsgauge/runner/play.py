@@ -16,6 +16,7 @@ from epsgauge.data.labels import unlabelled
 from epsgauge.data.points import Keys, Points, as_points, digest
 from epsgauge.errors import InvalidInput
 from epsgauge.games import ranking
+from epsgauge.games.adversary import GRADIENT
 from epsgauge.games.experiment import Conditions, Watcher, draw, experiment, experiments
 from epsgauge.games.ranking import Ranking
 from epsgauge.games.rehearsal import STRIDE, canary_of, is_quiet
@@ -169,7 +170,7 @@ def _with_canaries(plan: Plan, part: Part, raw: Any, points: Points) -> tuple[Po
 def split(plan: Plan) -> tuple[Ints, Ints]:
     """Reference points, and the others."""
     on = table(plan)
-    records = plan.adversary.inserts == "record"
+    records = plan.adversary.inserts in ("record", "auto")
     # a label-only game holds no point twice, with whatever labels
     keys = unlabelled(on.points) if plan.game.adjacency == "label-only" else on.keys()
     return candidates(plan.game, keys, plan.points_seed, on.n_canary_points, records=records)
@@ -189,11 +190,11 @@ def surveyed(plan: Plan, roles: Roles) -> Roles:
     """
     if plan.adversary.inserts == "adaptive":
         return replace(roles, canaries=roles.canaries[:0], choices=roles.canaries)
-    if plan.adversary.inserts != "gradient":
+    if not plan.adversary.inserts_gradients:
         return roles
     on = table(plan)
     quiet = without_noise(on.trainer, plan.trainer.use) if has_noise_switch(on.trainer) else on.trainer
-    with _quietly(plan), users_code(f"the trainer {plan.trainer.use}"):
+    with quietly(plan), users_code(f"the trainer {plan.trainer.use}"):
         found = directions(quiet, on.points, roles.base, roles.reference, plan.game, plan.points_seed)
     return replace(roles, pool=np.empty(0, np.int64), directions=found)
 
@@ -202,7 +203,7 @@ def rank(plan: Plan, indices: Sequence[int]) -> list[Ranking]:
     """Train the ranking models with these indices."""
     among = ranked(plan.game, split(plan)[1])
     on = table(plan)
-    with _quietly(plan), calibrated_once(), within(plan.execution.timeout, indices):
+    with quietly(plan), calibrated_once(), within(plan.execution.timeout, indices):
         return [ranking.rank_with(on.trainer, on.points, among, plan.points_seed, index) for index in indices]
 
 
@@ -224,7 +225,7 @@ def _played(
     plan: Plan, trainer: Trainer | Observer, roles: Roles, group: Group | None, indices: Sequence[int], branch: Branch
 ) -> list[Outcome]:
     on, under = table(plan), Conditions(branch, watcher_of(plan, roles), plan.start == "known")
-    with _quietly(plan), calibrated_once(), within(plan.execution.timeout, indices):
+    with quietly(plan), calibrated_once(), within(plan.execution.timeout, indices):
         if group is not None and isinstance(trainer, Trainer):
             return experiments(plan.game, trainer, on.points, roles, plan.seed, np.asarray(indices), group, under)
         return [experiment(plan.game, trainer, on.points, roles, plan.seed, index, under) for index in indices]
@@ -238,10 +239,20 @@ def watcher_of(plan: Plan, roles: Roles) -> Watcher | None:
     return watcher(plan.adversary, plan.game, on.privacy, roles, on.points, plan.seed)
 
 
-def rehearsable(plan: Plan) -> list[tuple[tuple[str, ...], bool]]:
-    """The names of the canaries that can be tried, and whether there can be models without noise."""
+@dataclass(frozen=True)
+class Rehearsable:
+    """What a rehearsal can try."""
+
+    names: tuple[str, ...]  # of the canaries
+    quiet: bool  # whether there can be models without noise
+    gradient: tuple[str, ...] = ()  # what a reader should know if the last canary, a gradient, is taken
+
+
+def rehearsable(plan: Plan) -> list[Rehearsable]:
     on = table(plan)
-    return [(on.names, on.quiet is not None)]
+    if plan.adversary.inserts != "auto":
+        return [Rehearsable(on.names, on.quiet is not None)]
+    return [Rehearsable((*on.names, GRADIENT), on.quiet is not None, tuple(_notes_on_canaries(plan, on.trainer)))]
 
 
 def rehearse(plan: Plan, roles: Roles, group: Group | None, numbers: Sequence[int]) -> list[Outcome]:
@@ -261,7 +272,7 @@ def rehearsal_roles(plan: Plan, roles: Roles, number: int) -> Roles:
 
 
 @contextmanager
-def _quietly(plan: Plan) -> Iterator[None]:
+def quietly(plan: Plan) -> Iterator[None]:
     """In the plan's folder. What a trainer warns about is shown by a trial, and not a thousand times."""
     with beside(plan.folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -320,7 +331,7 @@ def prepare(plan: Plan) -> list[Prepared]:
             f"trainer {plan.trainer.use} does not take the keyword size: if it computes its sampling rate or number of "
             "steps from len(data), they differ by one point between the two worlds of an add-remove game."
         )
-    notes += _notes_on_canaries(plan, on.trainer)
+    notes += _notes_on_canaries(plan, on.trainer) if plan.adversary.inserts in ("adaptive", "gradient") else []
     notes += _notes_on_control(plan, on)
     group = None
     if isinstance(on.trainer, Many) and (not plan.adversary.watches or takes(on.trainer.train_many, "watches")):
@@ -342,13 +353,11 @@ def _notes_on_control(plan: Plan, on: Table) -> list[str]:
 
 def _notes_on_canaries(plan: Plan, trainer: Trainer | Observer) -> list[str]:
     """What a reader of results should know where the watch inserts the canaries."""
-    inserts = plan.adversary.inserts
-    if inserts == "record":
-        return []
+    adaptive = plan.adversary.inserts == "adaptive"
     notes = [
         "The canaries are gradients that need not be those of any record, and the watch draws when they take part: "
         "neither how the trainer computes and clips gradients nor how it samples records is tested."
-        if inserts == "gradient"
+        if not adaptive
         else "The watch adds the clipped gradients of the records that the adversary chooses, and draws when they take "
         "part: neither how the trainer clips gradients nor how it samples records is tested."
     ]
@@ -358,7 +367,7 @@ def _notes_on_canaries(plan: Plan, trainer: Trainer | Observer) -> list[str]:
             f"steps from len(data), they are those of {plan.game.train_size - plan.game.pairs_per_model} points, as "
             "what the watch inserts is no point."
         )
-    if inserts == "gradient" and not has_noise_switch(trainer):
+    if not adaptive and not has_noise_switch(trainer):
         notes.append(
             f"trainer {plan.trainer.use} cannot be had without noise, so that the coordinates of the canaries were "
             "found in a noisy training: records may use them. A field noise_multiplier or a method without_noise() "

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from epsgauge.data.canaries.table import CANARIES
 from epsgauge.errors import InvalidInput
+from epsgauge.games.adversary import GRADIENT
 from epsgauge.games.rehearsal import STRIDE, is_quiet, number_of
 from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Signals
@@ -23,6 +24,7 @@ from epsgauge.runner.store import Store
 from epsgauge.runner.view import taken_canary
 from epsgauge.trainers.protocol import Group
 
+MEANING = "a gradient of full norm in a coordinate that the records hardly use"
 REMEDY = "`epsgauge check PLAN --try` shows where. Fix it, and run again with a new --out."
 
 
@@ -40,13 +42,20 @@ class Rehearsal:
 
     def choose(self) -> None:
         """Keep the canary that the attack distinguishes best, and how that was decided."""
-        names, quiet = single(self.crew, play.rehearsable)
-        choice = Choice(len(names), self.plan.n_models, self.plan.audit.attack, quiet)
+        able = single(self.crew, play.rehearsable)
+        names = able.names
+        choice = Choice(len(names), self.plan.n_models, self.plan.audit.attack, able.quiet, names[-1] == GRADIENT)
+        asked = set[int]()
+
+        def seen(numbers: list[int]) -> Signals:
+            asked.update(numbers)
+            return self._seen(numbers)
+
         try:
-            strengths = choice.strengths(self.plan.game, self._seen)
+            strengths = choice.strengths(self.plan.game, seen)
         except _NoneQuiet:
             choice = replace(choice, quiet=False)
-            strengths = choice.strengths(self.plan.game, self._seen)
+            strengths = choice.strengths(self.plan.game, seen)
         if not strengths:
             error = next(text for text in self.store.rehearsed().values() if text)
             raise InvalidInput(
@@ -54,9 +63,12 @@ class Rehearsal:
                 'or give canaries of your own as "module:attr".'
             )
         best = next(iter(strengths))
-        entry = {"number": best, "name": names[best], "meaning": CANARIES[names[best]].meaning, "tried": list(names)}
+        meaning = MEANING if names[best] == GRADIENT else CANARIES[names[best]].meaning
+        entry = {"number": best, "name": names[best], "meaning": meaning, "tried": list(names)}
         decided = {"best": {names[c]: strength for c, strength in strengths.items()}, "choice": asdict(choice)}
-        self.store.put({"canary": entry | decided})
+        for text in able.gradient if names[best] == GRADIENT else ():
+            note(self.store, text)
+        self.store.put({"canary": entry | decided | {"held_out": len(asked)}})
 
     def _seen(self, numbers: list[int]) -> Signals:
         """The signals of all models of the rehearsal, those with these numbers included."""
@@ -80,7 +92,7 @@ class Rehearsal:
     def control(self) -> None:
         """Train models without noise, on which an audit sees whether its attack finds anything at all."""
         n, missed = self.plan.game.n_control(self.plan.n_models), uncontrolled(self.store.get("notes") or [])
-        if self.plan.control or not n or missed or not single(self.crew, play.rehearsable)[1]:
+        if self.plan.control or not n or missed or not single(self.crew, play.rehearsable).quiet:
             return
         self._train_quiet([number_of(self._canary, i, quiet=True) for i in range(n)])
 

@@ -14,6 +14,7 @@ from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
 from epsgauge.runner.crew import Cluster
 from epsgauge.runner.executors import crew_for
+from epsgauge.runner.facing import resumed
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.results import results, single
 from epsgauge.runner.store import Store
@@ -49,6 +50,7 @@ def replay(
 
     Another plan, code or data than those of the run are refused.
     """
+    plan = resumed(store, plan)
     resume.check_plan(store, folder, plan)
     resume.check_code(store, folder, code_of(plan), accept=False)
     resume.check_process(store, folder, plan)

@@ -27,16 +27,17 @@ _TOKEN = uuid.uuid4().hex
 _SHOWN = 3  # differences that a sentence names
 
 
-def first_entries(plan: Plan, prepared: Prepared) -> dict[str, Any]:
-    """What a new store begins with."""
-    parts = _unnamed(plan)
+def first_entries(plan: Plan, prepared: Prepared, of_adversary: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What a new store begins with; `of_adversary`: how the plan's adversary was found."""
+    parts, found = _unnamed(plan), of_adversary or {}
     return {
+        **found,
         "plan": plan.tables(),
         "fingerprint": fingerprint(plan, prepared.digest),
         "digest": prepared.digest,
         "code": code_of(plan),
         "privacy": promises.to_json(prepared.privacy),
-        "notes": list(prepared.notes),
+        "notes": [*found.get("notes", []), *prepared.notes],
         "group": None if prepared.group is None else asdict(prepared.group),
         "process": {"token": _token(), "parts": parts} if parts else None,
         "sessions": [provenance(plan.folder, prepared.computing)],

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from epsgauge.runner import play, resume
 from epsgauge.runner.code import code_of
 from epsgauge.runner.crew import Cluster, Crew
 from epsgauge.runner.executors import crew_for
+from epsgauge.runner.facing import faced
 from epsgauge.runner.hopeless import First
 from epsgauge.runner.lock import hold
 from epsgauge.runner.plan import Plan
@@ -69,41 +71,66 @@ def run(
     among = range(plan.n_models) if models is None else _checked(models, plan)
     watch = Watch() if watch is None else watch
     folder, file = Path(out), Path(out) / FILE
-    with hold(folder), _at_work(crew_for(plan, executor, workers)) as crew:
-        broken = has_lost(log_of(file))  # which SQLite removes when the store is opened
-        if not Store.is_begun(file):
+    with hold(folder):
+        broken, begun = has_lost(log_of(file)), Store.is_begun(file)  # SQLite removes the log of an opened store
+        if not begun:
             watch.stage("preparing")
-            entries = resume.first_entries(plan, single(crew, play.prepare))
-            store = Store.create(file, entries, resume.declares(plan, entries["fingerprint"]))
-            crew.expected = replace(crew.expected, digest=entries["digest"])
-        else:
-            store = Store.write(file)
-            try:
-                _resume(store, folder, plan, crew, watch, among, retry_failed=retry_failed, accept=accept_changed_code)
-            except BaseException:
-                store.close()
-                raise
-        with store:
-            if broken:
-                resume.note(store, LOST)
-            watch.opened(Run.open(folder))
-            if watch.stop_when is not None:
-                store.put({"stop_when": watch.stop_when})
-            indices = _remaining(store, among, retry_failed)
-            if indices:
-                with _noted(store):
-                    _probe(store, plan, crew, watch)
-                    group, roles = resume.group_of(store), _roles(store, plan, crew, watch, retry_failed)
-                    rehearsal = Rehearsal(store, plan, roles, crew, watch, group, keep_going)
-                    if plan.tries_canaries:
-                        if taken_canary(store) is None:
-                            rehearsal.choose()
-                        roles = roles.taking(taken_canary(store) or 0)
-                    rehearsal.learn()
-                    rehearsal.control()
-                    _play(store, folder, plan, roles, crew, watch, indices, group, keep_going)
-                    confirm(crew)
-        return Run.open(folder)
+        plan, of_adversary = faced(plan, file, executor)
+        with _at_work(crew_for(plan, executor, workers)) as crew:
+            if not begun:
+                store = _begun(file, plan, crew, of_adversary)
+            else:
+                store = Store.write(file)
+                try:
+                    _resume(
+                        store, folder, plan, crew, watch, among, retry_failed=retry_failed, accept=accept_changed_code
+                    )
+                except BaseException:
+                    store.close()
+                    raise
+            with store:
+                if broken:
+                    resume.note(store, LOST)
+                watch.opened(Run.open(folder))
+                if watch.stop_when is not None:
+                    store.put({"stop_when": watch.stop_when})
+                indices = _remaining(store, among, retry_failed)
+                if indices:
+                    with _noted(store):
+                        _train(store, folder, plan, crew, watch, indices, retry_failed, keep_going)
+            return Run.open(folder)
+
+
+def _begun(file: Path, plan: Plan, crew: Crew, of_adversary: dict[str, Any]) -> Store:
+    """A new store."""
+    entries = resume.first_entries(plan, single(crew, play.prepare), of_adversary)
+    store = Store.create(file, entries, resume.declares(plan, entries["fingerprint"]))
+    crew.expected = replace(crew.expected, digest=entries["digest"])
+    return store
+
+
+def _train(
+    store: Store,
+    folder: Path,
+    plan: Plan,
+    crew: Crew,
+    watch: Watch,
+    indices: list[int],
+    retry_failed: bool,
+    keep_going: bool,
+) -> None:
+    """All models that are missing: those that are set apart, and then those with these indices."""
+    _probe(store, plan, crew, watch)
+    group, roles = resume.group_of(store), _roles(store, plan, crew, watch, retry_failed)
+    rehearsal = Rehearsal(store, plan, roles, crew, watch, group, keep_going)
+    if plan.tries_canaries:
+        if taken_canary(store) is None:
+            rehearsal.choose()
+        roles = roles.taking(taken_canary(store) or 0)
+    rehearsal.learn()
+    rehearsal.control()
+    _play(store, folder, plan, roles, crew, watch, indices, group, keep_going)
+    confirm(crew)
 
 
 @contextmanager

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from epsgauge.errors import EpsgaugeError
+from epsgauge.games.adversary import AdversarySettings
 from epsgauge.games.experiment import draw
 from epsgauge.games.roles import assign, ranked
 from epsgauge.games.seeds import Branch, training_seed
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.references import beside, users_code
+from epsgauge.runner.facing import look
 from epsgauge.runner.hopeless import no_control
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.play import play, prepare, split, surveyed, table, watcher_of
@@ -32,6 +34,7 @@ class Trial:
     member_loss: float | None  # None for a trainer without losses
     reference_loss: float | None
     privacy: Privacy | None
+    adversary: AdversarySettings  # of a plan that names none: what the trainer shows
     warnings: tuple[str, ...]
 
 
@@ -57,10 +60,15 @@ def _attempted(plan: Plan) -> list[tuple[Trial, str]]:
 
 def attempt(plan: Plan) -> list[Trial]:
     """Train model 0 twice with its own seed, once with that of model 1, and once without noise for the control."""
+    notes = list[str]()
+    if plan.adversary.is_open:
+        found = look(plan)[0]
+        plan, notes = plan.facing(found.adversary), [*found.notes]
     prepared, on, game = prepare(plan)[0], table(plan), plan.game
     reference, others = split(plan)
     roles = assign(game, reference, others, on.canaries, ranked(game, others))  # any pool will do for a trial
     roles = surveyed(plan, roles)
+    roles = roles.taking(0) if plan.tries_canaries else roles
     drawn, watcher = draw(game, roles, plan.seed, 0), watcher_of(plan, roles)
     members = drawn.training[:MEMBERS]
 
@@ -81,19 +89,19 @@ def attempt(plan: Plan) -> list[Trial]:
         start = time.perf_counter()
         play(plan, roles, prepared.group, list(range(prepared.group.size)))
         seconds = (time.perf_counter() - start) / prepared.group.size
-    notes = [*prepared.notes]
+    notes += prepared.notes
     if on.quiet is not None and game.n_control(plan.n_models):
         try:
             seen(drawn.seed, on.quiet)
         except EpsgaugeError as error:
             notes.append(no_control(plan.trainer.use, str(error)))
-    found = _unseeded(plan, first, again, other, prepared.privacy)
+    notes += _unseeded(plan, first, again, other, prepared.privacy)
     inside, outside = None, None
     if "loss" in first:
         loss = first["loss"]
         inside, outside = float(loss[: len(members)].mean()), float(loss[len(members) :].mean())
-        found += _spoilt(plan, loss, inside, outside)
-    return [Trial(seconds, inside, outside, prepared.privacy, (*notes, *found))]
+        notes += _spoilt(plan, loss, inside, outside)
+    return [Trial(seconds, inside, outside, prepared.privacy, plan.adversary, tuple(notes))]
 
 
 def _unseeded(

@@ -176,7 +176,7 @@ def _models(store: Store) -> str:
 
 def _apart(store: Store) -> str:
     plan, roles, branch, rankings = stored_plan(store), stored_roles(store), Branch.rehearsal, store.rankings()
-    dealt, n_canaries = len(rankings), len(roles.canaries) if roles and plan.tries_canaries else 1
+    dealt, n_canaries = len(rankings), roles.n_tried if roles and plan.tries_canaries else 1
     for number, seed, bits, pairs in store.dealt(plan.game, rehearsal=True):
         if roles is None or canary_of(number) >= n_canaries:
             raise _Wrong(f"There is a model {number} set apart, which the plan does not have.")
@@ -203,7 +203,7 @@ def _chosen(store: Store) -> str:
         return ""
     choice, names, have = Choice(**held["choice"]), held["tried"], store.rehearsed()
     roles = stored_roles(store)
-    if not plan.tries_canaries or roles is None or not choice.n_canaries == len(names) == len(roles.canaries):
+    if not plan.tries_canaries or roles is None or not choice.n_canaries == len(names) == roles.n_tried:
         raise _Wrong("The canaries that were tried are not those of the plan.")
 
     def seen(numbers: list[int]) -> Signals:

@@ -17,6 +17,8 @@ from pydantic import ValidationError
 from epsgauge.declaration import Declaration
 from epsgauge.display import Displayed
 from epsgauge.errors import InvalidInput
+from epsgauge.games.adversary import AdversarySettings
+from epsgauge.games.powers import Powers, powers
 from epsgauge.games.rehearsal import canary_of, is_quiet
 from epsgauge.games.roles import Roles
 from epsgauge.games.signals import Signals
@@ -128,6 +130,16 @@ class Run(Displayed):
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}: {self.n_done} of {self.plan.n_models} models done, {self.n_failed} failed)"
+
+    @property
+    def adversary(self) -> AdversarySettings:
+        """That of the plan, with the canary that was taken of records and a gradient."""
+        return self.plan.adversary if self.canary is None else self.plan.adversary.taking(self.canary["name"])
+
+    @property
+    def powers(self) -> Powers:
+        """What the adversary may do, in words, and which claims cover it."""
+        return powers(self.adversary, self.plan.game, self.plan.start)
 
     @property
     def n_done(self) -> int:
@@ -336,7 +348,8 @@ def _canary(store: Store) -> dict[str, Any] | None:
         return None
     texts = {key: str(taken[key]) for key in ("name", "meaning")}
     best = {str(name): float(told) for name, told in taken["best"].items()}
-    return {"number": int(taken["number"]), **texts, "best": best, "tried": [str(name) for name in taken["tried"]]}
+    counts = {key: int(taken[key]) for key in ("number", "held_out")}
+    return {**counts, **texts, "best": best, "tried": [str(name) for name in taken["tried"]]}
 
 
 def _probe(store: Store, plan: Plan) -> Probe | Unprobed | None:

@@ -162,6 +162,14 @@ def trains_with(trainer: Trainer | Observer, keyword: str) -> bool:
     return takes(trainer.train if isinstance(trainer, Trainer) else trainer.observe, keyword)
 
 
+def names(thing: Any, keyword: str) -> bool:
+    """Whether the training of what may be a trainer has a parameter of this name, and does not just take any."""
+    how = thing.function if isinstance(thing, Function) else thing
+    if not inspect.isfunction(how):
+        how = getattr(how, "train", None) or getattr(how, "observe", None)
+    return callable(how) and keyword in inspect.signature(how).parameters
+
+
 def knows_size(trainer: Trainer | Observer) -> bool:
     """Whether it computes its constants from the nominal size, and not from the data that it is given."""
     return trains_with(trainer, "size")

@@ -26,8 +26,8 @@ def fit_private(model, data, noise_multiplier, epochs, watch=None):
         noise_multiplier=noise_multiplier,
         max_grad_norm=1.0,
     )
-    if watch is not None:  # shows every step to an adversary who sees more than losses
-        optimizer.attach_step_hook(watch)
+    if watch is not None:  # shows every step to the adversary and to the probe
+        optimizer.attach_step_hook(watch.of(model))
     for _ in range(epochs):
         for images, labels in loader:
             optimizer.zero_grad()
