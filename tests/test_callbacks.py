@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from opacus.optimizers import DPOptimizer
 
 import epsgauge as eg
 from epsgauge.integrations.hooks import CanaryScores, attach
@@ -79,20 +80,15 @@ def test_an_optimizer_without_opacus_is_said():
 
 
 def test_the_hook_that_was_there_is_kept():
-    class Optimizer:
-        step_hook = None
-
-        def attach_step_hook(self, hook):
-            self.step_hook = hook
-
-    counted, inner = [], Optimizer()
+    counted, weights = [], torch.nn.Parameter(torch.zeros(2))
+    inner = DPOptimizer(
+        torch.optim.SGD([weights], lr=1.0), noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=10
+    )
     inner.attach_step_hook(lambda optimizer: counted.append(1))
-    inner.max_grad_norm, inner.expected_batch_size, inner.accumulated_iterations = 1.0, 10, 1
-    inner.loss_reduction, inner.params = "mean", [torch.nn.Parameter(torch.zeros(2))]
-    inner.params[0].grad = torch.ones(2)
     watch = Counts()
     attach(type("Wrapped", (), {"optimizer": inner})(), watch)
-    inner.step_hook(inner)
+    weights.grad_sample = torch.ones(3, 2)
+    inner.step()
     assert (watch.n_steps, counted) == (1, [1])
 
 

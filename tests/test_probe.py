@@ -21,6 +21,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.probing import copies, fresh, noise, sampling
 from epsgauge.probing.contents import contents
 from epsgauge.probing.finding import BY_CHANCE, LEVEL, SHARE, Finding
+from epsgauge.probing.generators import held
 from epsgauge.probing.recorder import Recorder
 from epsgauge.probing.spent import accounted, accounting, found_eps
 from zoo import network as bugs
@@ -745,6 +746,15 @@ def test_a_probe_is_kept_and_read_again(tmp_path):
     assert "sensitivity" in str(found)
     assert "<table" in found._repr_html_()
     assert repr(found).startswith("Probe(0 of 12 findings refuted")
+
+
+def test_objects_that_fail_at_unknown_attributes_hold_no_generators():
+    class Summary:
+        def __getattr__(self, name):
+            raise KeyError(name)
+
+    summary, rng = Summary(), np.random.default_rng(0)
+    assert [each for each in held() if each is rng or each is summary] == [rng]
 
 
 @pytest.mark.parametrize(("name", "refuted"), [("Jax", []), ("SameKey", ["fresh noise", "independence"])])

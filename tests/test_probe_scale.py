@@ -242,6 +242,50 @@ def test_loops_of_opacus_that_were_not_edited(name, expected):
     assert names(found) == expected, str(found)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("engines", "words"), [(1, ""), (2, "but 2 accountants"), (0, "but nothing is stated")])
+def test_what_an_accountant_of_opacus_counts_needs_no_statement(engines, words):
+    """`make_private_with_epsilon` finds the noise, and the loop asks for ε."""
+    pytest.importorskip("opacus")
+    import torch
+    from opacus import PrivacyEngine
+    from torch.utils.data import DataLoader, TensorDataset
+
+    spent = []
+
+    class Prints:
+        def train(self, data, *, seed, watch=None):
+            x, y = map(torch.as_tensor, data)
+            for _ in range(engines):
+                model, engine = torch.nn.Linear(64, 10), PrivacyEngine()
+                model, optimizer, loader = engine.make_private_with_epsilon(
+                    module=model,
+                    optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+                    data_loader=DataLoader(TensorDataset(x.float(), y), batch_size=30),
+                    target_epsilon=4.0,
+                    target_delta=1e-5,
+                    epochs=2,
+                    max_grad_norm=1.0,
+                )
+                optimizer.attach_step_hook(watch)
+                for _ in range(2):
+                    for features, labels in loader:
+                        optimizer.zero_grad()
+                        torch.nn.functional.cross_entropy(model(features), labels).backward()
+                        optimizer.step()
+                spent.append(engine.get_epsilon(1e-5))
+
+    if words:
+        with pytest.raises(eg.InvalidInput, match=words):
+            eg.probe(Prints(), bugs.data(), train_size=300)
+        return
+    found = eg.probe(Prints(), bugs.data(), train_size=300, only=["steps"], claimed_eps=4.0)
+    assert not found.refuted, str(found)
+    assert (found.privacy.sample_rate, found.privacy.steps) == (0.1, 20)
+    assert found.accounted_eps == pytest.approx(spent[0], rel=0.01)
+    assert found.notes == ("Rate, noise and steps are what the accountant of Opacus counted in one whole training.",)
+
+
 def test_a_plain_function_is_probed():
     pytest.importorskip("torch")
     import torch_loops

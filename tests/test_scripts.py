@@ -321,3 +321,12 @@ def test_records_that_were_prepared(tmp_path, monkeypatch):
     (found,) = probed(changed(tmp_path, by_hand), only=("preparation",)).refuted
     assert found.where == "6 numbers of 6 in each record"
     assert not probed(changed(tmp_path), only=("preparation",)).refuted
+
+
+def test_a_script_that_trains_with_jax(tmp_path):
+    """What stands for JAX here is found as it is: a module of this name, of which the script asks for a gradient."""
+    (tmp_path / "jax.py").write_text("def grad(f):\n    return f\nvalue_and_grad = grad\n", encoding="utf-8")
+    file = tmp_path / "train.py"
+    file.write_text("import jax\njax.grad(len)\n", encoding="utf-8")
+    with pytest.raises(EpsgaugeError, match=r"trains with JAX, whose .*docs/trainers\.md, JAX\.$"):
+        probed(file)

@@ -121,6 +121,17 @@ def test_opacus_and_transformers_run_inside(home):
     assert (error, sandbox["refused"]) == ("", [])
 
 
+def test_wandb_stays_disabled(home):
+    (home / "wandb.py").write_text("def init(project, mode=None):\n    return mode\n", encoding="utf-8")
+    script = """
+        import sys
+        sys.path.insert(0, ".")
+        import wandb
+        assert wandb.init(project="a", mode="offline") == wandb.init("a") == "disabled"
+    """
+    assert sandboxed(home, script)[0] == ""
+
+
 def test_the_kernel_refuses_compiled_code_that_writes_elsewhere(home):
     can = "import sys; from epsgauge.scripts.kernel import lock; print(lock(sys.argv[1]))"
     environment = {**os.environ, "PYTHONPATH": SOURCE}

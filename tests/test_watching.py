@@ -302,7 +302,7 @@ def private(kind, *, seen=None, watch=None, epochs=2):
     )
     net, optimizer, *criterion, loader = made
     if seen is not None:
-        optimizer.attach_step_hook(seen.of(None, after=optimizer.step_hook))
+        optimizer.attach_step_hook(seen)
     with eg.watching(watch):
         for _ in range(epochs):
             if kind == "pieces":

@@ -241,12 +241,28 @@ def test_records_in_a_loop_of_opacus_are_those_of_the_engine(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning", "ignore:Secure RNG:UserWarning")
-def test_the_accountant_of_opacus_can_go_on_counting():
-    engine, watch = PrivacyEngine(), canaries([0])
+@pytest.mark.parametrize("hook", [lambda watch, model: watch, lambda watch, model: watch.of(model)])
+def test_the_accountant_of_opacus_goes_on_counting(hook):
+    engine, watch, replaced = PrivacyEngine(), canaries([0]), canaries([1])
     model, optimizer, batches = two_steps(engine, nn.Linear(3, 2))
-    optimizer.attach_step_hook(watch.of(model, after=optimizer.step_hook))
+    optimizer.attach_step_hook(replaced)
+    optimizer.attach_step_hook(hook(watch, model))
     stepped(model, optimizer, batches)
     assert engine.accountant.history[0][2] == watch.n_steps == 2
+    assert replaced.n_steps == 0
+    optimizer.attach_step_hook(len)  # another hook takes the place of all, as ever
+    assert optimizer.step_hook is len
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("accountant", ["rdp", "prv", "gdp"])
+def test_a_training_without_noise_has_an_infinite_epsilon(accountant):
+    canaries([0])
+    engine = PrivacyEngine(accountant=accountant)
+    engine.accountant.step(noise_multiplier=1.0, sample_rate=0.1)
+    assert 0 < engine.get_epsilon(1e-5) < 10
+    engine.accountant.step(noise_multiplier=0.0, sample_rate=0.1)
+    assert engine.get_epsilon(1e-5) == np.inf
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning", "ignore:Secure RNG:UserWarning")

@@ -70,11 +70,12 @@ BUGS: dict[str, dict[str, list[tuple[str, str]]]] = {
         ],
     },
     "lora": {
-        # a second optimiser trains the head: its gradients are neither clipped nor noised
+        # a second optimiser trains the classifier: its gradients are neither clipped nor noised
         "head outside the engine": [
             (
                 "    engine = PrivacyEngine()\n",
-                "    head_optimizer = torch.optim.AdamW(model.head.parameters(), lr=args.lr)\n"
+                '    head = [p for name, p in model.named_parameters() if p.requires_grad and "lora_" not in name]\n'
+                "    head_optimizer = torch.optim.AdamW(head, lr=args.lr)\n"
                 "    engine = PrivacyEngine()\n",
             ),
             (
@@ -84,7 +85,7 @@ BUGS: dict[str, dict[str, list[tuple[str, str]]]] = {
             ),
             (
                 "            optimizer.zero_grad()\n",
-                "            optimizer.zero_grad()\n            model.zero_grad()\n",
+                "            optimizer.zero_grad()\n            private.zero_grad()\n",
             ),
             ("            optimizer.step()\n", "            optimizer.step()\n            head_optimizer.step()\n"),
         ],
@@ -92,13 +93,23 @@ BUGS: dict[str, dict[str, list[tuple[str, str]]]] = {
         "each batch twice": [
             (
                 "            optimizer.zero_grad()\n"
-                "            F.cross_entropy(model(x), y).backward()\n"
+                "            F.cross_entropy(private(input_ids=x).logits, y).backward()\n"
                 "            optimizer.step()\n",
                 "            for _ in range(2):\n"
                 "                optimizer.zero_grad()\n"
-                "                F.cross_entropy(model(x), y).backward()\n"
+                "                F.cross_entropy(private(input_ids=x).logits, y).backward()\n"
                 "                optimizer.step()\n",
             )
+        ],
+    },
+    "accelerate_dp": {
+        # Accelerate trains on the loader that was made before the engine, which shuffles
+        "loader of before prepared": [
+            ("    model, optimizer, train_loader = engine", "    model, optimizer, _ = engine"),
+        ],
+        # one seed for every epoch: the same noise again and again
+        "seed of every epoch": [
+            ("        model.train()\n", "        set_seed(args.seed)\n        model.train()\n"),
         ],
     },
     "lightning_dp": {

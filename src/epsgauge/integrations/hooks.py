@@ -32,8 +32,7 @@ def attach(optimizers: Any, watch: Watch, model: Any = None) -> None:
                 "(PrivacyEngine.make_private) before it begins, or call watch(step, update, max_grad_norm=...)."
             )
         found = inner
-    before = getattr(found, "step_hook", None)  # Opacus has one place for a hook, where its accountant counts steps
-    found.attach_step_hook(watch.of(model, after=before))
+    found.attach_step_hook(watch.of(model))
 
 
 class CanaryScores:

@@ -13,22 +13,25 @@ from epsgauge.stats.arrays import Floats
 NAME = "adaptive norm"
 # Places in which a record is replaced, until it takes part.
 PLACES = 4
-# Differences of logarithms that are rounding, of numbers and of the farthest.
+# Differences of logarithms that are rounding, of numbers and of the first one.
 ROUNDING, FAR = 1e-6, 0.1
 
 
 def adaptive(pipeline: Pipeline, records: Records, models: int, stop: int) -> Finding:
     """How the logarithm of the norm scatters, over how far one record moves it.
 
-    In trainings on copies of a huge record no gradient is below the norm, so changes of its logarithm vary by the noise
-    of the count, or by more. The same training with one short gradient shows how far one record moves them: the noise
-    is the same. The learning rate of the norm and the size of a batch cancel.
+    In trainings on copies of a huge record all gradients are above the norm, or none is, so changes of its logarithm
+    vary by the noise of the count, or by more. The same training with one short gradient shows how far one record moves
+    them: the noise is the same. The learning rate of the norm and the size of a batch cancel.
     """
     huge = next((records.crafted[name] for name in ("huge", "large-norm (z1)") if name in records.crafted), None)
     if huge is None or not records.ladders:
         return not_tested(NAME, "The norm adapts. No records with gradients of very different lengths could be made.")
     everywhere, short = dict.fromkeys(range(len(pipeline.members)), huge), records.ladders[0].rungs[0]
     usual = [pipeline.replayed(model, put=everywhere, stop=stop, keep=[]) for model in range(models)]
+    if _scheduled(pipeline, usual, short, stop):
+        text = "The clipping norm changes in the same way, whatever the data and the seed."
+        return consistent(NAME, text, f"{models} trainings on copies of a huge record, one of a short one.", exact=True)
     changes = [_changes(each) for each in usual if each is not None]
     scatter = [change[change != 0] for change in changes]  # a norm that is at its limit stays there
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in scatter if len(part))
@@ -41,7 +44,8 @@ def adaptive(pipeline: Pipeline, records: Records, models: int, stop: int) -> Fi
         if other is not None and usual[0] is not None and other.drew_like(usual[0]):
             size = min(len(changes[0]), other.n_steps - 1)
             apart = np.abs(_changes(other)[:size] - changes[0][:size])
-            moved = np.append(moved, apart[apart > max(ROUNDING, FAR * apart.max(initial=0.0))])
+            first = next((far for far in apart if far > ROUNDING), 0.0)  # later norms differ, and what they clip may
+            moved = np.append(moved, apart[apart > max(ROUNDING, FAR * first)])
         if len(moved):
             break
     if not len(moved):
@@ -58,6 +62,13 @@ def adaptive(pipeline: Pipeline, records: Records, models: int, stop: int) -> Fi
     if stated is None:
         return not_tested(NAME, f"{text}. State it as eg.DPSGD(..., norm_noise=...), the noise that you account for.")
     return consistent(NAME, f"{text}; {stated:.3g} is stated.", rests, exact=False)
+
+
+def _scheduled(pipeline: Pipeline, huge: list[Replay | None], short: int, stop: int) -> bool:
+    """Whether the norm is the same in trainings with other seeds, and on copies of a record with a short gradient."""
+    copies = pipeline.replayed(0, put=dict.fromkeys(range(len(pipeline.members)), short), stop=stop, keep=[])
+    first, *others = *huge, copies
+    return first is not None and all(each is not None and each.clipped_like(first) for each in others)
 
 
 def _changes(replay: Replay) -> Floats:

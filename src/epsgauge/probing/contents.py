@@ -46,6 +46,8 @@ def _inside(name: str, thing: Any, depth: int, seen: dict[int, Any]) -> Iterator
     if thing is None or id(thing) in seen or depth > DEEPEST or inspect.ismodule(thing) or inspect.isclass(thing):
         return
     seen[id(thing)] = thing  # kept, so that no other gets its id
+    if getattr(thing, "is_meta", False):  # a tensor without numbers
+        return
     if hasattr(thing, "detach") and hasattr(thing, "numpy"):
         thing = thing.detach().cpu()
     if hasattr(thing, "__array__"):  # of torch, JAX, pandas

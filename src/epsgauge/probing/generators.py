@@ -61,8 +61,11 @@ def _parts(thing: Any) -> Iterable[Any]:
     """Of a container, or the attributes of an object that is neither a module nor a function."""
     if isinstance(thing, list | tuple):
         return thing
-    own = thing if isinstance(thing, dict) else getattr(thing, "__dict__", None)
-    return own.values() if isinstance(own, dict) and not hasattr(thing, "__name__") else ()
+    try:
+        own = thing if isinstance(thing, dict) else getattr(thing, "__dict__", None)
+        return own.values() if isinstance(own, dict) and not hasattr(thing, "__name__") else ()
+    except Exception:  # of an object that answers to every name, as a tracker's do
+        return ()
 
 
 def _own(generator: Any) -> bytes:

@@ -49,6 +49,10 @@ class Replay:
     def norms(self) -> set[Norm]:
         return set(self.norm_at)
 
+    def clipped_like(self, other: Replay) -> bool:
+        """Whether both have the same clipping norms, as by a schedule, and not by what the data choose."""
+        return all(a == b for a, b in zip(self.norm_at, other.norm_at, strict=False))
+
     def over(self, unit: float) -> Replay:
         """The same with updates in a unit that is so many times as large."""
         return replace(self, updates=[(update / unit).astype(np.float32) for update in self.updates])

@@ -23,6 +23,7 @@ from epsgauge.probing.spent import accounted, accounting, found_eps
 from epsgauge.references import users_code
 from epsgauge.stats import checks
 from epsgauge.trainers.known_start import with_known_start
+from epsgauge.trainers.opacus_patches import counted, counting
 from epsgauge.trainers.protocol import (
     Accountable,
     Observer,
@@ -33,6 +34,8 @@ from epsgauge.trainers.protocol import (
     without_noise,
 )
 
+UNKNOWN = DPSGD(1.0, 1.0, 1)  # of a pipeline of which it is not asked
+READ = "Rate, noise and steps are what the accountant of Opacus counted in one whole training."
 _OTHER: dict[Adjacency, Adjacency] = {"substitute": "add-remove", "add-remove": "substitute"}
 
 
@@ -59,7 +62,8 @@ def probe(
     data
         An array, a tuple of arrays, or a map-style dataset.
     privacy
-        The accounted rate, noise and steps; `trainer.privacy(n)` unless given.
+        The accounted rate, noise and steps; `trainer.privacy(n)` unless given, or what an accountant of Opacus counts
+        in one whole training.
     claimed_eps
         An ε that is compared with these.
     train_size
@@ -98,7 +102,7 @@ def probe(
     n = len(points) if train_size is None else int(checks.one("train_size", checks.counts("train_size", train_size)))
     if not 2 <= n <= len(points):
         raise InvalidInput(f"train_size must be from 2 to the {len(points)} points of the data, but got {n}.")
-    promised = _promised(made, privacy, n)
+    stated = _stated(made, privacy, n)
     found = records(data, points, rng, n)
     others = np.setdiff1d(np.arange(len(points)), found.targets)
     members = rng.permutation(np.concatenate([found.targets, rng.permutation(others)])[:n])
@@ -108,6 +112,8 @@ def probe(
     known = with_known_start(made)
     with users_code("the trainer without its noise"):
         quiet = without_noise(known, "the trainer") if has_noise_switch(known) else None
+    untold = Pipeline(known, None, found.points, members, UNKNOWN, wanted, pipeline_seed)
+    promised = stated or _counted(untold)
     doing, told = ["replays"], progress or (lambda name, count: None)
     pipeline = Pipeline(
         known,
@@ -136,16 +142,29 @@ def probe(
         seed=pipeline_seed,
         n_trainings=pipeline.count[0],
         seconds=time.perf_counter() - started,
+        notes=() if stated else (READ,),
     )
 
 
-def _promised(trainer: Trainer | Observer, privacy: Privacy | None, n: int) -> DPSGD:
+def _stated(trainer: Trainer | Observer, privacy: Privacy | None, n: int) -> DPSGD | None:
+    """What is stated of the training; None if nothing is."""
     if privacy is None and isinstance(trainer, Accountable):
         with users_code("privacy(n) of the trainer"):
             privacy = trainer.privacy(n)
-    if not isinstance(privacy, DPSGD):
-        raise InvalidInput(
-            f"a probe needs what is accounted, the rate, the noise and the steps of DP-SGD, but got {privacy!r}. "
-            "Give the trainer a method privacy(n) that returns eg.DPSGD(...), or pass privacy=eg.DPSGD(...)."
-        )
-    return privacy
+    if privacy is None or isinstance(privacy, DPSGD):
+        return privacy
+    raise InvalidInput(f"{_NEEDED} but got {privacy!r}. {_GIVE}")
+
+
+def _counted(pipeline: Pipeline) -> DPSGD:
+    """What an accountant of Opacus counts in one whole training."""
+    with counting() as accountants:
+        pipeline.replay()
+    if len(accountants) != 1:
+        which = f"{len(accountants)} accountants of Opacus count steps" if accountants else "nothing is stated"
+        raise InvalidInput(f"{_NEEDED} but {which}. {_GIVE}")
+    return counted(accountants[0].history)
+
+
+_NEEDED = "a probe needs what is accounted, the rate, the noise and the steps of DP-SGD,"
+_GIVE = "Give the trainer a method privacy(n) that returns eg.DPSGD(...), or pass privacy=eg.DPSGD(...)."

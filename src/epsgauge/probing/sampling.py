@@ -112,10 +112,12 @@ def one_copy(pipeline: Pipeline, seen: TakingPart, alike: Copied, model: int, st
 
 
 def sizes(pipeline: Pipeline, alike: list[Copied], ones: list[float]) -> Ints | None:
-    """How many records there are in each batch of copies; None where that is not known.
+    """How many records there are in each batch of copies; None where that is not known, or norms change.
 
     If it is not known how far one copy moves an update, batches that are all alike have the expected size.
     """
+    if any(len(each.replay.norms) > 1 for each in alike):
+        return None
     expected = max(1.0, len(pipeline.members) * float(pipeline.privacy.sample_rate))
     units = ones if any(ones) else [each.apart / expected if each.constant else 0.0 for each in alike]
     found = [np.abs(each.sizes) / unit for each, unit in zip(alike, units, strict=True) if unit]

@@ -27,7 +27,7 @@ class TakingPart:
     places: Ints  # of the targets in the training set
     unit: float  # relative rounding of an update's numbers
     shifted: bool  # other random numbers were drawn because of a record
-    adapts: bool  # the clipping norm varies; then what follows the first step with a record is left out
+    adapts: bool  # the clipping norm varies with the data; then what follows the first step with a record is left out
     norms: tuple[float, float] | None  # of one step, with one record of its batch and with another
 
     @property
@@ -69,7 +69,7 @@ def taking_part(pipeline: Pipeline, records: Records, models: int, *, stop: int,
             if again is None or not one.drew_like(again):  # it may refuse huge records, or leave them out
                 again = pipeline.replay(model, put={int(place): int(records.instead[0])}, stop=stop, walk=walk)
             shifted |= not one.drew_like(again)
-            adapts |= len(one.norms | again.norms) > 1
+            adapts |= not one.clipped_like(again)
             differs = [a != b for a, b in zip(one.digests, again.digests, strict=False)][: moves.shape[2]]
             steps[model, target, : len(differs)] = differs
             moves[model, target] = np.where(steps[model, target], np.inf, 0.0)  # of an update that is not kept

@@ -65,7 +65,7 @@ def bypass(pipeline: Pipeline, records: Records, usual: Replay, walk: float) -> 
     tried = 0
     others = (_first_of(pipeline, each, walk) for each in (tries, copies))
     for what, other in itertools.chain.from_iterable(others):
-        if len(usual.norms | other.norms) > 1:
+        if not usual.clipped_like(other):
             return not_tested(name, ADAPTIVE)
         tried += 1
         found = _difference(usual, other)

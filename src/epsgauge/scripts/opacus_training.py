@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,9 @@ def install(stage: Stage) -> None:
             begin(stage, training, loader)
             made = original(engine, **given)
             stage.model = made[0]
+            stage.facts["norm_noise"] = getattr(made[1], "unclipped_num_std", None)  # of one that adapts its norm
             if training.quiet:
-                made[1].noise_multiplier = 0.0
+                made[1].add_noise = functools.partial(_without_noise, made[1], made[1].add_noise)
             return made
 
         return stage.hold(loader.dataset, go_on, private=True)
@@ -47,8 +49,17 @@ def install(stage: Stage) -> None:
     PrivacyEngine.make_private_with_epsilon = make_private_with_epsilon
 
 
+def _without_noise(optimizer: Any, add_noise: Callable[[], None]) -> None:
+    """A step of a training that is quiet. Its accountant counts the noise that there would be."""
+    sigma, optimizer.noise_multiplier = optimizer.noise_multiplier, 0.0
+    try:
+        add_noise()
+    finally:
+        optimizer.noise_multiplier = sigma
+
+
 def _follow(stage: Stage, accountant: Any) -> None:
-    """Note the accountant that counts steps, and what the script asks it. Without noise there is no ε."""
+    """Note the accountant that counts steps, and what the script asks it."""
     step, get_epsilon = accountant.step, accountant.get_epsilon
 
     @functools.wraps(step)
@@ -58,8 +69,6 @@ def _follow(stage: Stage, accountant: Any) -> None:
 
     @functools.wraps(get_epsilon)
     def asked(self: Any, *args: Any, **more: Any) -> float:
-        if stage.task is not None and stage.task[1].quiet:
-            return 0.0
         spent = float(get_epsilon(self, *args, **more))
         delta = more.get("delta", args[0] if args else None)
         stage.facts.update(spent=spent, delta=None if delta is None else float(delta))

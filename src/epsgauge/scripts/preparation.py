@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from epsgauge.probing.preparation import MOST, Prepared, standardised
 from epsgauge.scripts.frames import Place, calling
-from epsgauge.scripts.torch_on_cpu import AfterImport
+from epsgauge.trainers.after_import import AfterImport
 from epsgauge.trainers.protocol import seed_everything
 
 # Records that are replaced, at most.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 # A script computes constants from the number of records before its training begins, which is not done again.
 NOT_FOR_SCRIPTS = ("left out", "empty batches")
+LEAST = "Its accountant counts several noise multipliers or rates: the smallest noise and the largest rate are tested."
 BY_NUMBER = "Not tested of a script: left out, empty batches. Write a plan whose trainer takes `size` to test them."
 # Records of a script by which its data are known again.
 KNOWN_BY = 1000
@@ -51,11 +52,12 @@ class Look:
         spent, spent_delta = facts.get("spent"), facts.get("delta")
         delta = next((d for d in (order.delta, spent_delta, target_delta) if d is not None), 1e-5)
         claims = [eps for eps, d in ((spent, spent_delta), (target, target_delta)) if eps is not None and d == delta]
+        several = len({(sigma, rate) for sigma, rate, _ in facts["history"]}) > 1
         return Seen(
             name=stage.name,
             privacy=accounted(facts, order, delta, stage.name),
             delta=delta,
-            claims=tuple(claims),
+            claims=() if several else tuple(claims),  # which are not those of the least noise
             spent=spent,
             spent_delta=spent_delta,
             records=Known().answer(stage, data, private=private),
@@ -63,7 +65,7 @@ class Look:
             n_parameters=whole.watch["n_parameters"],
             seconds=seconds,
             private=private,
-            changes=(*_changes(stage), *_same_noise(stage, whole)),
+            changes=(*_changes(stage), *[LEAST] * several, *_same_noise(stage, whole)),
         )
 
 
@@ -93,10 +95,10 @@ class Seen:
         if self.spent is None:
             return None
         at = "" if self.spent_delta is None else f" at δ = {self.spent_delta:g}"
-        text = f"{self.name} computes ε = {self.spent:.3g}{at}, for adding or removing a record"
-        return (
-            f"{text}." if replacing is None else f"{text}. Replacing one costs {replacing:.3g}, by the PRV accountant."
-        )
+        text = f"{self.name} computes ε = {self.spent:.3g}{at}, for adding or removing a record."
+        if replacing is None or not self.claims:
+            return text
+        return f"{text} Replacing one costs {replacing:.3g}, by the PRV accountant."
 
 
 def _changes(stage: Stage) -> list[str]:
@@ -236,7 +238,7 @@ def accounted(facts: dict[str, Any], order: Order, delta: float, name: str) -> D
         raise InvalidInput(
             f"{name} has no accountant of Opacus, so its noise is not known. Give --noise-multiplier, or --claimed-eps."
         )
-    return DPSGD(sample_rate=rate, noise_multiplier=sigma, steps=n_steps)
+    return DPSGD(sample_rate=rate, noise_multiplier=sigma, steps=n_steps, norm_noise=facts.get("norm_noise"))
 
 
 def _calibrated(eps: float, delta: float, adjacency: Any, rate: float, steps: int) -> float:

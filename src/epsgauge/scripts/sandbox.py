@@ -10,10 +10,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from epsgauge.scripts import kernel, redirect, torch_on_cpu
 from epsgauge.scripts.guard import Guard, guarded, replacements
 from epsgauge.scripts.overlay import Overlay, real_files
+from epsgauge.trainers.after_import import AfterImport
 
 ENVIRONMENT = {
     "MPLBACKEND": "Agg",
@@ -104,10 +106,19 @@ def sandbox(scratch: Path, *, locked: bool = False) -> Iterator[Sandbox]:
         contexts = multiprocessing.context._concrete_contexts  # type: ignore[attr-defined]
         for method in contexts:  # a process that begins from nothing would begin outside
             contexts[method] = contexts["fork"]
+        trackers: Any = AfterImport({"wandb": _disable_wandb})
+        trackers.start()
+        stack.callback(sys.meta_path.remove, trackers)
         stack.enter_context(torch_on_cpu.patched(box.note, redirect.native))
         stack.enter_context(redirect.redirected(box.overlay, replacements(box.guard)))
         stack.enter_context(guarded(box.guard))
         yield box
+
+
+def _disable_wandb(wandb: Any) -> None:
+    """Also where the script asks for another mode, which starts a program."""
+    init = wandb.init
+    wandb.init = lambda *args, **named: init(*args, **{**named, "mode": "disabled"})
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Protocol
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.probing.contents import contents
-from epsgauge.scripts import opacus_training, torch_training
+from epsgauge.scripts import jax_training, opacus_training, torch_training
 from epsgauge.scripts.after_step import LOOKED
 from epsgauge.scripts.command import Command
 from epsgauge.scripts.following import Following
@@ -131,7 +131,12 @@ class Stage:
     def leave(self, *, error: str | None = None, enough: bool = False) -> NoReturn:
         """End this child."""
         child, training = self._task()
-        model = None if enough or error is not None or self.model is None else contents(self.model) | self._saved()
+        model = None
+        if not (enough or error is not None or self.model is None):
+            try:
+                model = contents(self.model) | self._saved()
+            except Exception as wrong:
+                error = f"the model of {self.name} cannot be read: {type(wrong).__name__}: {wrong}"
         history = [] if self.accountant is None else [tuple(entry) for entry in self.accountant.history]
         facts = {**self.facts, "history": history, "n_steps": training.watch.n_steps}
         child.send(Answer(training.watch.state(), model, facts, error))
@@ -253,6 +258,7 @@ def main() -> None:
         stage = Stage(order, session, box, scratch, Randomness(words))
         opacus_training.install(stage)
         torch_training.install(stage)
+        jax_training.install(stage)
         seed_everything(0)  # first weights that the script does not seed are the same in every session
         stage.randomness.install()
         stage.fits.install()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copyreg
 import functools
-import importlib.machinery
 import inspect
 import os
 import sys
@@ -12,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
+
+from epsgauge.trainers.after_import import AfterImport
 
 Place = Callable[[Any, bool], Any]  # where a path lies, and whether it will be written
 Note = Callable[[str], None]
@@ -46,26 +47,6 @@ _COMPILED = {
 _kept: list[Any] = []  # functions that torch knows by their address
 
 
-class AfterImport:
-    """Calls a hook with a module as soon as it is imported."""
-
-    def __init__(self, hooks: dict[str, Callable[[Any], None]]) -> None:
-        self.hooks = hooks
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        spec = importlib.machinery.PathFinder.find_spec(name, path) if name in self.hooks else None
-        if spec is None or spec.loader is None:
-            return None
-        execute, hook = spec.loader.exec_module, self.hooks[name]
-
-        def exec_module(module: Any) -> None:
-            execute(module)
-            hook(module)
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
-
-
 @contextmanager
 def patched(note: Note, place: Place) -> Iterator[None]:
     """Meanwhile torch, if the script imports it, stays on the CPU; `note` is told what was changed."""
@@ -97,10 +78,8 @@ def patched(note: Note, place: Place) -> Iterator[None]:
 
     hooks = {"torch": on_torch, **{name: compiled for name in _COMPILED if name != "torch.jit"}}
     finder: Any = AfterImport(hooks)
-    sys.meta_path.insert(0, finder)
     try:
-        for name in hooks.keys() & sys.modules.keys():
-            hooks[name](sys.modules[name])
+        finder.start()
         yield
     finally:
         sys.meta_path.remove(finder)

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from epsgauge.errors import InvalidInput
+from epsgauge.trainers.opacus_patches import Hook
 from epsgauge.trainers.tensors import tensors
-from epsgauge.trainers.watch import Hook, Watch
+from epsgauge.trainers.watch import Watch
 from epsgauge.trainers.watches import RecordCanaries
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ def hook(
     *,
     loss: Callable[[Any, Any], Any] | None,
     read: Callable[[Any], tuple[Any, Any]] | None,
-    after: Hook | None,
 ) -> Hook:
     """Opacus calls it when clipped gradients are summed, noised and scaled, before the weights move."""
 
@@ -31,8 +31,6 @@ def hook(
                 f"watch(optimizer) needs an optimizer of Opacus, but got {type(optimizer).__name__}. In other loops "
                 "call watch(step, update, max_grad_norm=...)."
             )
-        if after is not None:
-            after(optimizer)
         params = optimizer.params
         watch.follow(params)
         mean = optimizer.loss_reduction == "mean"
@@ -44,6 +42,7 @@ def hook(
             gradients=_gradients(watch, model, params, loss, read) if isinstance(watch, RecordCanaries) else None,
         )
 
+    seen.watches_steps = True  # type: ignore[attr-defined]
     return seen
 
 

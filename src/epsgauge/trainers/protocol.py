@@ -18,6 +18,7 @@ from epsgauge.errors import InvalidInput
 from epsgauge.mechanisms.privacy import Privacy
 from epsgauge.stats.arrays import Floats
 from epsgauge.trainers.known_start import knowing_start
+from epsgauge.trainers.opacus_patches import prepare
 from epsgauge.trainers.watch import Watch
 
 RESERVED = ("reference", "population")  # channels with the losses on reference points
@@ -229,6 +230,7 @@ def observed(
 def _observed(
     trainer: Trainer | Observer, data: Any, points: Any, n_points: int, *, seed: int, size: int, watch: Watch | None
 ) -> dict[str, Floats]:
+    prepare()
     seed_everything(seed)
     extra: dict[str, Any] = {"size": size} if knows_size(trainer) else {}
     if watch is not None:

@@ -11,9 +11,9 @@ from epsgauge.errors import InvalidInput
 from epsgauge.stats import checks
 from epsgauge.stats.arrays import Floats
 from epsgauge.stats.checks import positive
+from epsgauge.trainers.opacus_patches import Hook, prepare
 from epsgauge.trainers.trees import leaves, like
 
-Hook = Callable[[Any], None]  # of an optimizer of Opacus
 # Channels that a watch gives, and what the adversary of the plan must see for them.
 CHANNELS = {"llr": "updates", "alignment": "updates", "chosen": "updates", "displacement": "model"}
 
@@ -27,9 +27,11 @@ class Watch:
     """
 
     takes_units = False  # whether max_grad_norm may have a number for each array
+    watches_steps = True  # as a hook of Opacus, it is called after the one that was there
     measures = False  # whether it finds the clipping norm itself, and sees parameters that are not trained, too
 
     def __init__(self) -> None:
+        prepare()
         self.begin()
 
     def begin(self) -> None:
@@ -99,16 +101,15 @@ class Watch:
         *,
         loss: Callable[[Any, Any], Any] | None = None,
         read: Callable[[Any], tuple[Any, Any]] | None = None,
-        after: Hook | None = None,
     ) -> Hook:
         """The hook for an optimizer of Opacus that trains `model`, which canaries that are records need.
 
         `loss(outputs, labels)` is cross-entropy unless given. `read(points)` makes inputs and labels of points of the
-        data. `after` is a hook to call first: Opacus has one place for a hook, where its accountant counts steps.
+        data. Opacus has one place for a hook: that of its accountant, which counts steps there, is called first.
         """
         from epsgauge.trainers.opacus_hook import hook
 
-        return hook(self, model, loss=loss, read=read, after=after)
+        return hook(self, model, loss=loss, read=read)
 
     def start(self, parameters: Any) -> None:
         """The parameters before the first step, for an adversary who sees the last model."""

@@ -99,7 +99,6 @@ class _Seen:
         self._shapes: list[tuple[int, ...]] | None = None
         self._all: list[nn.Parameter] = []
         self._trained: list[nn.Parameter] = []
-        self._norms: dict[int, float] = {}  # of the next step, by the optimizer
 
     def __call__(
         self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -168,23 +167,12 @@ class _Seen:
 
     def _see_private(self, optimizer: Any) -> None:
         """An optimizer of Opacus, whose accountant has counted the step. One that adapts has its next norm by now."""
-        after, adapts = optimizer.max_grad_norm, hasattr(optimizer, "update_max_grad_norm")
-        if not adapts:
-            self._watch(optimizer)
-            return
-        optimizer.max_grad_norm = self._norms.get(id(optimizer)) or _norm_before(optimizer)
+        after = optimizer.max_grad_norm
+        optimizer.max_grad_norm = getattr(optimizer, "norm_of_step", after)
         try:
             self._watch(optimizer)
         finally:
             optimizer.max_grad_norm = after
-        self._norms[id(optimizer)] = float(after)
-
-
-def _norm_before(optimizer: Any) -> float:
-    """The norm of the step that was made, by Opacus' rule for the next one (Andrew et al. 2021)."""
-    share = float(optimizer.unclipped_num) / max(float(optimizer.sample_size), 1.0)
-    change = math.exp(-optimizer.clipbound_learning_rate * (share - optimizer.target_unclipped_quantile))
-    return float(np.clip(float(optimizer.max_grad_norm) / change, optimizer.min_clipbound, optimizer.max_clipbound))
 
 
 def _holds_another(optimizer: Optimizer) -> bool:
