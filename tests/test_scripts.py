@@ -316,7 +316,7 @@ def test_records_that_were_prepared(tmp_path, monkeypatch):
         "x = torch.tensor(StandardScaler().fit_transform(x), dtype=torch.float32)\ny = (x @",
     )
     (found,) = probed(changed(tmp_path, fitted), only=("P160",)).refuted
-    assert found.sentence.startswith("StandardScaler in line 16 of train.py was fitted to the records")
+    assert found.sentence.startswith("StandardScaler in line 19 of train.py was fitted to the records")
     by_hand = ("y = (x @", "x = (x - x.mean(0)) / x.std(0)\ny = (x @")
     (found,) = probed(changed(tmp_path, by_hand), only=("preparation",)).refuted
     assert found.where == "6 numbers of 6 in each record"
