@@ -308,7 +308,7 @@ adjacency = "add-remove"
 """
 
 
-def test_a_plan_without_losses_is_probed_and_not_audited(tmp_path):
+def test_a_plan_without_losses_is_probed_and_audited_by_its_updates(tmp_path):
     (tmp_path / "trains_only.py").write_text(
         "from zoo import small\n"
         "def train(data, *, seed, watch=None):\n"
@@ -320,6 +320,10 @@ def test_a_plan_without_losses_is_probed_and_not_audited(tmp_path):
     done = told("probe", file)
     assert (done.returncode, "Consistent" in done.stdout) == (0, True), done
     for command in (("check", file, "--try"), ("run", file, "--out", tmp_path / "run")):
+        said = " ".join(told(*command).stdout.split())
+        assert "Only a gradient was tried as the canary" in said
+    file.write_text(PLAN + '[adversary]\npreset = "black-box"\n')
+    for command in (("check", file, "--try"), ("run", file, "--out", tmp_path / "other")):
         said = " ".join(refused(*command).split())
         assert (
             "an audit by losses needs losses(model, points), one float per point, but trainer trains_only:train" in said

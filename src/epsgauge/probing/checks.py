@@ -24,7 +24,7 @@ from epsgauge.probing.movements import movements
 from epsgauge.probing.noise import Drawn, drawn, noise
 from epsgauge.probing.pipeline import Pipeline, Replay
 from epsgauge.probing.preparation import NAME as PREPARATION
-from epsgauge.probing.preparation import preparation
+from epsgauge.probing.preparation import Prepares, preparation
 from epsgauge.probing.records import Records
 from epsgauge.probing.sampling import Rates, batches, one_copy, rate_of_half, sampling_rate, sizes, steps_needed
 from epsgauge.probing.scale import NAME as SCALE
@@ -156,7 +156,7 @@ class Checks:
         if name == SCALE:
             return False
         if name == PREPARATION:
-            return hasattr(self.pipeline.trainer, "prepared")
+            return isinstance(self.pipeline.trainer, Prepares)
         if name == "empty batches":
             return can_be_empty(self.pipeline)
         if name == ADAPTIVE:
@@ -286,7 +286,8 @@ class Checks:
 
     @cached_property
     def preparation(self) -> Finding:
-        return preparation(self.pipeline.trainer.prepared())  # type: ignore[union-attr]
+        trainer = self.pipeline.trainer
+        return preparation(trainer.prepared() if isinstance(trainer, Prepares) else None)
 
     @cached_property
     def left_out(self) -> Finding:

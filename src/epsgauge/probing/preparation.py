@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,14 @@ class Prepared:
     fitted: str = ""  # a transformer that was fitted to them, and where
     changed: str = ""  # how its output changes with one of them
     columns: str = ""  # which of their numbers have mean 0 and standard deviation 1
+
+
+class Prepares(ABC):
+    """A trainer of ours that knows what was done to its records before the training."""
+
+    @abstractmethod
+    def prepared(self) -> Prepared | None:
+        """None if the records cannot be read."""
 
 
 def preparation(seen: Prepared | None) -> Finding:

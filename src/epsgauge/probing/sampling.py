@@ -80,11 +80,12 @@ def batches(pipeline: Pipeline, seen: TakingPart, counts: Ints | None, *, own: b
     found = _poisson(pipeline, seen) if not (seen.shifted or seen.adapts) else None
     if found is not None and found.result == "refuted":
         return found
+    of_sizes = _by_sizes(pipeline, counts)
+    if of_sizes is not None and of_sizes.result == "refuted":  # with a number, if batches are larger
+        return of_sizes
     again = None if found is None or not own else _used_again(pipeline, seen)
-    if again is not None:
-        return again
     why = "When a record takes part is not known, and neither are the sizes of batches."
-    return _by_sizes(pipeline, counts) or found or not_tested(POISSON, why)
+    return again or of_sizes or found or not_tested(POISSON, why)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Trial:
 def try_out(plan: Plan) -> Trial:
     """The trial in a worker process, as a run would have it; another one reads the data again."""
     trial, first = apart(plan, _attempted)
-    if apart(plan, _content) == first:
+    if apart(plan.facing(trial.adversary), _content) == first:
         return trial
     other = (
         f"Data {plan.data.use} are not the same in every process: two of them had different points. A run would refuse "
@@ -55,7 +55,8 @@ def _content(plan: Plan) -> list[str]:
 
 
 def _attempted(plan: Plan) -> list[tuple[Trial, str]]:
-    return [(attempt(plan)[0], _content(plan)[0])]
+    trial = attempt(plan)[0]
+    return [(trial, _content(plan.facing(trial.adversary))[0])]
 
 
 def attempt(plan: Plan) -> list[Trial]:

@@ -2,4 +2,5 @@
 
 from epsgauge.scripts.stage import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ from epsgauge.mechanisms.accounting import accountant_eps
 from epsgauge.mechanisms.privacy import DPSGD
 from epsgauge.numbers import duration
 from epsgauge.probing.checks import IN_A_HURRY, NAMES, named
-from epsgauge.probing.preparation import Prepared
+from epsgauge.probing.preparation import Prepared, Prepares
 from epsgauge.probing.probe import probe
 from epsgauge.probing.recorder import Enough, Recorder
 from epsgauge.probing.result import Probe
@@ -188,7 +188,7 @@ class Train:
 
 
 @dataclass(frozen=True, eq=False)
-class Script:
+class Script(Prepares):
     """The script's training, as a trainer."""
 
     stage: Stage
