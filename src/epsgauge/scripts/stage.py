@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import shutil
 import sys
@@ -19,6 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 from epsgauge.errors import EpsgaugeError, InvalidInput
 from epsgauge.probing.contents import contents
+from epsgauge.references import is_users
 from epsgauge.scripts import jax_training, opacus_training, torch_training
 from epsgauge.scripts.after_step import LOOKED
 from epsgauge.scripts.command import Command
@@ -77,6 +79,7 @@ class Stage:
     scouting: bool = False  # a child that goes on to the first step
     by_weights: bool = False  # whether noise is added after the optimiser's step
     last: Callable[[], None] = lambda: None  # of a child, at the end of its training
+    modules: frozenset[str] = frozenset()  # that a child had from the beginning
     open: ExitStack = field(default_factory=ExitStack)  # what is never closed
 
     @property
@@ -138,7 +141,7 @@ class Stage:
             except Exception as wrong:
                 error = f"the model of {self.name} cannot be read: {type(wrong).__name__}: {wrong}"
         history = [] if self.accountant is None else [tuple(entry) for entry in self.accountant.history]
-        facts = {**self.facts, "history": history, "n_steps": training.watch.n_steps}
+        facts = {**self.facts, "history": history, "n_steps": training.watch.n_steps, "imported": self._imported()}
         child.send(Answer(training.watch.state(), model, facts, error))
 
     def replay(self, training: Training) -> Answer:
@@ -151,13 +154,23 @@ class Stage:
             raise Go
         if answer.error is not None:
             raise InvalidInput(answer.error)
+        for name in answer.facts["imported"]:
+            with suppress(Exception):
+                importlib.import_module(name)
         return answer
+
+    def _imported(self) -> list[str]:
+        """Parts of libraries that a training imports when it first needs them: other children have them from here."""
+        new = {name: module for name, module in list(sys.modules.items()) if name not in self.modules}
+        files = {name: getattr(module, "__dict__", {}).get("__file__") for name, module in new.items()}
+        return [name for name, file in files.items() if file is not None and not is_users(Path(file))]
 
     def _fork(self) -> Child | Answer:
         """A child writes into a folder that is deleted after it."""
         folder = self.scratch / "child"
         answer = fork(self.order.timeout, self.session.fileno())
         if isinstance(answer, Child):
+            self.modules = frozenset(sys.modules)
             self.session.close()
             self.box.child_of(folder)
         else:
