@@ -53,7 +53,7 @@ class Probe(Printed):
             rest = f" Not tested: {untested}." if untested else ""
             said = f"Consistent: nothing that was tested contradicts what is accounted.{rest}"
             return f"{said} A probe can refute, but never verify."
-        said = "Refuted: the pipeline is not what the accountant assumes."
+        said = f"Refuted: {', '.join(f.name for f in bad)}. The pipeline is not what the accountant assumes."
         if self.found_eps is not None:
             before = "" if self.accounted_eps is None else f"Accounted ε = {number(self.accounted_eps)}; "
             said += f" {before}{'w' if before else 'W'}ith what was found, the accountant would say at least "
