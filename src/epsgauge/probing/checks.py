@@ -33,6 +33,7 @@ from epsgauge.probing.sensitivity import ORDERED, adding, sensitivity
 from epsgauge.probing.taking_part import TakingPart, taking_part
 from epsgauge.probing.whole import bypass, left_out, scripted, steps
 from epsgauge.stats.arrays import Floats
+from epsgauge.trainers.protocol import Unasked
 
 UNSEEDED = (
     "Two trainings with one seed differ: some randomness is not seeded, or seeded by the clock. Derive every generator "
@@ -156,7 +157,7 @@ class Checks:
         if name == SCALE:
             return False
         if name == PREPARATION:
-            return isinstance(self.pipeline.trainer, Prepares)
+            return self._prepares is not None
         if name == "empty batches":
             return can_be_empty(self.pipeline)
         if name == ADAPTIVE:
@@ -286,8 +287,13 @@ class Checks:
 
     @cached_property
     def preparation(self) -> Finding:
-        trainer = self.pipeline.trainer
-        return preparation(trainer.prepared() if isinstance(trainer, Prepares) else None)
+        return preparation(None if self._prepares is None else self._prepares.prepared())
+
+    @property
+    def _prepares(self) -> Prepares | None:
+        trainer: object = self.pipeline.trainer
+        trainer = trainer.given if isinstance(trainer, Unasked) else trainer
+        return trainer if isinstance(trainer, Prepares) else None
 
     @cached_property
     def left_out(self) -> Finding:

@@ -102,12 +102,10 @@ class Unasked:
     """A trainer without `losses`, or a plain function `train`: enough for a probe, and where a watch sees updates."""
 
     def __init__(self, given: Any) -> None:
-        self._given = given
+        self.given = given
         self.train = given if inspect.isfunction(given) else given.train
         if isinstance(given, Accountable):
             self.privacy = given.privacy
-        if hasattr(given, "prepared"):
-            self.prepared = given.prepared
         if has_noise_switch(given):
             self.without_noise = lambda: Unasked(_silenced(given))
 
