@@ -62,7 +62,8 @@ def taking_part(pipeline: Pipeline, records: Records, models: int, *, stop: int,
     base = [pipeline.replay(model, stop=stop, walk=walk) for model in range(models)]
     places = np.array([int(np.flatnonzero(pipeline.members == target)[0]) for target in records.targets])
     moves = np.zeros((len(base), len(places), min(each.n_steps for each in base)))
-    steps, shifted, adapts, norms = np.zeros(moves.shape, dtype=bool), False, False, None
+    steps, shifted, norms = np.zeros(moves.shape, dtype=bool), False, None
+    adapts = not all(one.clipped_like(base[0]) for one in base)  # norms of a schedule are the same with every seed
     for model, one in enumerate(base):
         for target, (place, other) in enumerate(zip(places, records.instead, strict=True)):
             again = pipeline.replayed(model, put={int(place): int(other)}, stop=stop, walk=walk)
