@@ -129,6 +129,26 @@ def test_a_loop_without_opacus_has_less_noise_than_stated(tmp_path):
 
 
 @pytest.mark.long
+def test_arrays_that_are_clipped_by_themselves_get_no_canary(tmp_path):
+    """A gradient as long as a whole update would stand out in an array with little noise, which no record could."""
+    text = BY_HAND.read_text(encoding="utf-8")
+    for old, new in (
+        ("        nn.utils.clip_grad_norm_(model.parameters(), C)\n", "        clip(model)\n"),
+        ("SIGMA * C * torch.randn_like(t)", "2**0.5 * SIGMA * NORMS[t.dim()] * torch.randn_like(t)"),
+        (
+            "class Poisson:",
+            "NORMS = {1: 0.02, 2: 1.0}\n\n\ndef clip(model):\n    for p in model.parameters():\n"
+            "        nn.utils.clip_grad_norm_([p], NORMS[p.dim()])\n\n\nclass Poisson:",
+        ),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    with pytest.raises(EpsgaugeError, match=r"no canary can be placed in train\.py: it needs noise of one size"):
+        plan_of(tmp_path, 6, noise_multiplier=1.5, sample_rate=20 / 120)
+
+
+@pytest.mark.long
 def test_one_assertion_about_a_script(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(SMALL, "train.py")

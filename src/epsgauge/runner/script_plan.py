@@ -9,13 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from epsgauge.errors import InvalidInput
 from epsgauge.runner.plan import Plan
 from epsgauge.runner.store import FILE, Store
 from epsgauge.runner.view import Run
 from epsgauge.scripts.messages import Order
-from epsgauge.scripts.requests import Look, Scale, Seen
+from epsgauge.scripts.requests import Look, Scale, Seen, Train
 from epsgauge.scripts.session import Session, Told
+from epsgauge.scripts.stage import Training
+from epsgauge.trainers.evenness import differs
+from epsgauge.trainers.watches import NoiseSurvey
 
 # How many models a run of a script has unless it is said, and how many canaries each of them, for which a model of so
 # many times as many parameters has room.
@@ -29,11 +34,14 @@ def script_plan(
     with Session(order, folder) as session:
         seen: Seen = session.ask(Look(), told)
         scale = None if seen.private else session.ask(Scale(), told)
+        apart = None if scale is None else _noise_differs(session, order, seen, scale)
     if not seen.private and scale is None:
         raise InvalidInput(
             f"how far one record moves an update of {seen.name} cannot be measured, so no canary can be placed. "
             f"`epsgauge probe {shlex.join(order.words)}` says why."
         )
+    if apart is not None:
+        raise InvalidInput(f"no canary can be placed in {seen.name}: {apart}. Use epsgauge probe.")
     adjacency = order.adjacency
     claim: dict[str, Any] = {}
     if order.claimed_eps is not None:
@@ -69,6 +77,16 @@ def script_plan(
         read_from=order.words,
         **more,
     )
+
+
+def _noise_differs(session: Session, order: Order, seen: Seen, scale: float) -> str | None:
+    """Why no parameter may get a gradient of the norm that is measured of whole updates, such as clipping by group."""
+    watch = NoiseSurvey()
+    training = Training(watch, None, order.seed, False, seen.n_steps, scale)
+    watch.restore(session.ask(Train(training)).watch)
+    if watch.noise is None or np.isnan(watch.noise).any():
+        return None
+    return differs(watch.noise, stated=seen.privacy.noise_multiplier, steps=watch.n_steps)
 
 
 def resumed_plan(order: Order, out: Path, n_models: int | None) -> Plan | None:

@@ -69,20 +69,30 @@ def uneven(noise: Floats, *, stated: float, steps: int) -> str | None:
     seen = Noise((noise / stated) ** 2, steps)
     if seen.below(1.0) < limit:
         return None
+    if (apart := differs(noise, stated=stated, steps=steps)) is not None:
+        return apart
+    variance, tried = float(seen.squares.mean()), [steps * 2**i for i in range(12)]
+    enough = next((more for more in tried if _stated_in_some(n, variance, more) >= limit), None)
+    return None if enough == steps else _few(n, steps, enough)
+
+
+def differs(noise: Floats, *, stated: float, steps: int) -> str | None:
+    """Why noise that is below the stated one somewhere is surely not of one size."""
+    seen, limit = Noise((noise / stated) ** 2, steps), -math.log(UNLIKELY)
+    if seen.below(1.0) < limit:
+        return None
     low, high = math.log(max(float(seen.squares.min()), 1e-30)), 0.0
     for _ in range(25):  # the one size that is doubted least
         log = (low + high) / 2
         low, high = (low, log) if seen.below(math.exp(log)) > seen.above(FACTOR**2 * math.exp(log)) else (log, high)
-    if seen.below(math.exp(low)) >= limit and seen.above(FACTOR**2 * math.exp(high)) >= limit:
-        least, most = np.quantile(noise, (0.05, 0.95))
-        return (
-            f"{NEEDED}, but the updates have {number(least)} clipping norms in some and {number(most)} in others. "
-            "Clipping by group or layer does that, as does a layer without noise. Gradient canaries need one clipping "
-            "norm for the whole gradient"
-        )
-    variance, tried = float(seen.squares.mean()), [steps * 2**i for i in range(12)]
-    enough = next((more for more in tried if _stated_in_some(n, variance, more) >= limit), None)
-    return None if enough == steps else _few(n, steps, enough)
+    if seen.below(math.exp(low)) < limit or seen.above(FACTOR**2 * math.exp(high)) < limit:
+        return None
+    least, most = np.quantile(noise, (0.05, 0.95))
+    return (
+        f"{NEEDED}, but the updates have {number(least)} clipping norms in some and {number(most)} in others. "
+        "Clipping by group or layer does that, as does a layer without noise. Gradient canaries need one clipping "
+        "norm for the whole gradient"
+    )
 
 
 def _few(n: int, steps: int, enough: int | None) -> str:

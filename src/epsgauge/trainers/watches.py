@@ -116,6 +116,29 @@ class GradientCanaries(Watch):
         return {"displacement": self._start - self._end}  # gradients are subtracted
 
 
+class NoiseSurvey(Watch):
+    """Sees the deviation of updates in some parameters, in clipping norms, and changes nothing."""
+
+    def begin(self) -> None:
+        super().begin()
+        self._steady = evenness.Steady()
+        self._around: Coordinates | None = None
+
+    @property
+    def noise(self) -> Floats | None:
+        return self._steady.deviation
+
+    def _see(
+        self, arrays: list[Any], max_grad_norm: float, divisor: float, gradients: Sequence[Any] | None
+    ) -> list[Any]:
+        if self._around is None:
+            shapes = _shapes(arrays)
+            self._around = Coordinates(shapes, evenness.places(shapes, np.arange(0)))
+        self.n_steps += 1
+        self._steady.add(self._around.read(arrays) * divisor / max_grad_norm)
+        return arrays
+
+
 class RecordCanaries(Watch):
     """Compares each update with the clipped gradients of z1 and z0 at the same parameters; adds nothing."""
 
